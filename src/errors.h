@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an errno means when tracing fails, and what to do about it. */
+#ifndef LAZYFAULT_ERRORS_H
+#define LAZYFAULT_ERRORS_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Notices: one line on stderr, "lazyfault: ...". `notice` is silent with -q. */
+void errors_setup(bool quiet, bool verbose);
+void notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* strerror() that also knows 524 (ENOTSUPP). Static storage per errno. */
+const char *error_name(int error);
+
+/* The ground that a failure happened on: facts that errors.c looks up itself. */
+struct ground {
+	bool root;		/* effective uid 0 in the initial user namespace's sense */
+	bool cap_bpf, cap_perfmon, cap_sys_admin, cap_sys_resource;
+	int lockdown;		/* 0 none, 1 integrity, 2 confidentiality, -1 not known */
+	bool btf;		/* /sys/kernel/btf/vmlinux is readable */
+	int unprivileged_bpf;	/* kernel.unprivileged_bpf_disabled; -1 not known */
+	bool tracing_refused;	/* a minimal tracing program is refused (set by the caller) */
+	bool plain_bpf_loads;	/* while a socket filter loads (set by the caller) */
+};
+
+void ground_look(struct ground *ground);
+
+enum failed_step { STEP_BTF, STEP_OPEN, STEP_LOAD, STEP_ATTACH, STEP_RING, STEP_MAP, STEP_ITERATE };
+
+/*
+ * One paragraph: cause and remedy of `error` (a positive errno) at `step`;
+ * `what` names the program or map. Never advises ulimit where locked memory
+ * is not the cause. Always NUL-terminated.
+ */
+void explain_failure(const struct ground *ground, enum failed_step step, int error,
+		     const char *what, char *text, size_t bytes);
+
+#endif

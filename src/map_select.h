@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds the maps that -m names: `ID`, `id ID`, `name NAME`, `pinned PATH`. */
+#ifndef LAZYFAULT_MAP_SELECT_H
+#define LAZYFAULT_MAP_SELECT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options.h"
+
+/*
+ * Resolves selectors to map ids: *ids is allocated (free() it), *count long,
+ * without repeats. On failure -errno, and message says what is wrong and what
+ * would be right: a name that fits several maps lists their ids; a path that
+ * does not exist, is a plain file, or is pinned but no map is each said so.
+ * Names are found in full or cut at 15 bytes, as the kernel keeps them.
+ */
+int map_select(const struct map_selector *selectors, size_t selector_count,
+	       uint32_t **ids, size_t *count, char *message, size_t message_bytes);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What lazyfault reports: the values of one run in the words of the man page.
+ * Live tracing makes them from kernel records, `lazyfault report` from a saved
+ * capture; sinks print them and know nothing else.
+ */
+#ifndef LAZYFAULT_MODEL_H
+#define LAZYFAULT_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "dist.h"
+
+#define MODEL_COMM_BYTES 16	/* with its NUL */
+#define MODEL_NAME_BYTES 16	/* with its NUL */
+#define MODEL_WHERE_BINS 64
+
+enum span { SPAN_INTERVAL, SPAN_TOTAL };
+
+enum map_mode { MODE_UNKNOWN, MODE_NONE, MODE_EAGER, MODE_LAZY, MODE_LAZY_AROUND };
+
+/* How this kernel maps one type of map. Strings are owned by the holder. */
+struct type_mode {
+	const char *type;	/* "array", "arena", "ringbuf" */
+	enum map_mode mode;
+	const char *reason;	/* why MODE_UNKNOWN or MODE_NONE; else NULL */
+	const char *fault;	/* name of the .fault handler, or NULL */
+	const char *map_pages;	/* name of the .map_pages handler, or NULL */
+};
+
+#define MODEL_TYPES 3		/* array, arena, ringbuf: in this order */
+
+struct run_start {
+	const char *version;	/* of lazyfault */
+	const char *kernel;	/* uname -r */
+	const char *arch;	/* uname -m */
+	bool exact;		/* counting: exact or light */
+	bool timed;		/* false with --no-time */
+	unsigned int page_bytes;
+	uint64_t fault_around_bytes;	/* 0: not known */
+	struct timespec time;		/* CLOCK_REALTIME */
+	struct type_mode types[MODEL_TYPES];
+	/* for the text's first lines; NULL in a capture that lacks them */
+	const char *scope;	/* "pid 4711", "map id 7", "all processes", "command ./x" */
+	const char *stop_hint;	/* "Hit Ctrl-C to end." */
+};
+
+struct map_identity {
+	uint32_t id;
+	char name[MODEL_NAME_BYTES];
+	const char *type;	/* static string: "array", ... */
+};
+
+struct fault_counts {
+	uint64_t total, read, write;
+	uint64_t user, populate, kernel, remote;
+	uint64_t failed, raced, untimed, under_mmap_lock;
+};
+
+struct batch_counts {
+	uint64_t total, declined, pages;
+};
+
+struct where_bins {
+	uint64_t pages_per_bin;		/* power of two; 0: no bins known */
+	unsigned int count;		/* bins in use, at most MODEL_WHERE_BINS */
+	uint64_t pages[MODEL_WHERE_BINS];	/* installed, by place */
+};
+
+struct vma_report {
+	enum span span;
+	bool mapped;		/* else unmapped by now */
+	uint64_t row;		/* identity within this run; not shown */
+	uint32_t pid;
+	char comm[MODEL_COMM_BYTES];	/* any bytes */
+	struct map_identity map;
+	uint64_t start, end, pages, map_offset_pages;
+	struct {
+		bool seen;
+		uint64_t ns;
+		bool populate;
+	} mmap;
+	struct fault_counts faults;
+	bool raced_known;	/* false where nothing could tell (--no-time, --light) */
+	struct batch_counts batches;
+	uint64_t installed_pages;
+	struct dist fault_ns, batch_ns, batch_pages;
+	struct where_bins where;
+};
+
+struct losses {
+	uint64_t ring_full;	/* events that found the ring full */
+	uint64_t vma_table_full;/* faults on VMAs that found no entry */
+	uint64_t recursion;	/* handler runs that the kernel skipped for us */
+	/*
+	 * Exact counting only, not a loss of faults: runs whose exit was
+	 * skipped and that installed nothing, so raced or failed unseen.
+	 */
+	uint64_t unseen_runs;
+};
+
+struct interval_report {
+	struct timespec time;	/* CLOCK_REALTIME at its end */
+	double seconds;		/* its length */
+	uint64_t faults, installed_pages;
+	struct losses lost;	/* in this interval */
+};
+
+struct update_report {
+	enum span span;
+	uint32_t pid;
+	char comm[MODEL_COMM_BYTES];
+	struct map_identity map;
+	uint64_t calls, failed;
+	struct dist ns;
+	const char *wait;	/* "expedited", "normal", "none" */
+	struct dist wait_ns;
+};
+
+struct summary_report {
+	double seconds;
+	uint64_t vmas, faults, batches, installed_pages;
+	struct losses lost;
+	const char *verdict;	/* one sentence or two, owned by the caller */
+};
+
+#endif
