@@ -19,7 +19,7 @@ enum map_selector_kind { MAP_BY_ID, MAP_BY_NAME, MAP_BY_PIN };
 struct map_selector {
 	enum map_selector_kind kind;
 	uint32_t id;
-	const char *text;	/* name or path; points into argv */
+	const char *text;	/* name or path; points into given */
 	const char *given;	/* the option's value as given, for messages */
 };
 
@@ -51,6 +51,18 @@ extern const char *const vma_sort_keys[];
  */
 void options_parse(struct options *options, int argc, char **argv);
 void options_free(struct options *options);
+
+/*
+ * What the table says of the options of a command: for the tests that hold
+ * help and man page against it. Fills up to capacity, returns how many there are.
+ */
+struct option_name {
+	char letter;		/* 0: none */
+	const char *name;
+	const char *arg;	/* NULL: takes no value */
+};
+
+size_t options_list(enum command command, struct option_name *names, size_t capacity);
 
 /*
  * Parsers, exposed for tests: the whole text must be a value in range.
