@@ -18,6 +18,7 @@ const char *error_name(int error);
 /* The ground that a failure happened on: facts that errors.c looks up itself. */
 struct ground {
 	bool root;		/* effective uid 0 in the initial user namespace's sense */
+	bool user_namespace;	/* in a child user namespace: no capability counts there */
 	bool cap_bpf, cap_perfmon, cap_sys_admin, cap_sys_resource;
 	int lockdown;		/* 0 none, 1 integrity, 2 confidentiality, -1 not known */
 	bool btf;		/* /sys/kernel/btf/vmlinux is readable */
@@ -27,6 +28,8 @@ struct ground {
 };
 
 void ground_look(struct ground *ground);
+/* The same with other files under `root` in place of /: for tests. */
+void ground_look_under(struct ground *ground, const char *root);
 
 enum failed_step { STEP_BTF, STEP_OPEN, STEP_LOAD, STEP_ATTACH, STEP_RING, STEP_MAP, STEP_ITERATE };
 
