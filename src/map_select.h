@@ -8,6 +8,21 @@
 
 #include "options.h"
 
+/* A map of the kernel, for the decision apart from the asking. */
+#define MAP_ENTRY_NAME_BYTES 16	/* BPF_OBJ_NAME_LEN, with its NUL */
+
+struct map_entry {
+	uint32_t id;
+	char name[MAP_ENTRY_NAME_BYTES];
+};
+
+/*
+ * The map of `maps` that selector's name fits: *id and 0; -ENOENT if none,
+ * -ENOTUNIQ if several, each with a message.
+ */
+int map_match_name(const struct map_selector *selector, const struct map_entry *maps,
+		   size_t count, uint32_t *id, char *message, size_t message_bytes);
+
 /*
  * Resolves selectors to map ids: *ids is allocated (free() it), *count long,
  * without repeats. On failure -errno, and message says what is wrong and what
