@@ -317,27 +317,37 @@ static int pinned_id(const struct complaint *complaint, const char *path, int fd
 	return err;
 }
 
+/* For reading only, which the kernel refuses for a link. fd or -errno. */
+static int open_pin(const char *path)
+{
+	LIBBPF_OPTS(bpf_obj_get_opts, opts, .file_flags = BPF_F_RDONLY);
+	int fd = bpf_obj_get_opts(path, &opts);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
 static int select_by_pin(const struct map_selector *selector, uint32_t *id, char *message,
 			 size_t message_bytes)
 {
-	LIBBPF_OPTS(bpf_obj_get_opts, opts, .file_flags = BPF_F_RDONLY);
 	struct complaint complaint = complaint_of(selector, message, message_bytes);
 	const char *path = selector->text;
 	int err = check_pin(&complaint, path), fd;
 
 	if (err)
 		return err;
-	fd = bpf_obj_get_opts(path, &opts);
-	if (fd < 0 && errno == EACCES && access(path, R_OK) == 0) {
+	fd = open_pin(path);
+	/* Files that bpffs has of its own, such as maps.debug: the file is there. */
+	if (fd == -ENOENT || (fd == -EACCES && access(path, R_OK) == 0)) {
 		describe(&complaint, "'%s' is a file of a bpf filesystem, but no pinned map",
 			 path);
 		return -EINVAL;
 	}
 	if (fd < 0) {
-		err = -errno;
-		describe(&complaint, "cannot open '%s': %s%s", path, error_name(-err),
-			 err == -EACCES || err == -EPERM ? "; run lazyfault as root" : "");
-		return err;
+		describe(&complaint, "cannot open '%s': %s%s", path, error_name(-fd),
+			 fd == -EACCES || fd == -EPERM ? "; run lazyfault as root" : "");
+		return fd;
 	}
 	err = pinned_id(&complaint, path, fd, id);
 	close(fd);
