@@ -3,10 +3,6 @@
  * Notices on stderr, and the table that says what an errno means on this
  * ground and what to do about it.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include "errors.h"
 
 #include <errno.h>

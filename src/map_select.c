@@ -3,10 +3,6 @@
  * Finds the maps that -m names. Which of the kernel's maps a name fits is
  * decided apart from asking the kernel for them.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include "map_select.h"
 
 #include <bpf/bpf.h>

@@ -4,10 +4,6 @@
  * parses them and makes their help; what an option's value may be is checked
  * by the function that its row names.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include "options.h"
 
 #include <argp.h>
