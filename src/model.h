@@ -8,6 +8,7 @@
 #define LAZYFAULT_MODEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -20,6 +21,11 @@
 enum span { SPAN_INTERVAL, SPAN_TOTAL };
 
 enum map_mode { MODE_UNKNOWN, MODE_NONE, MODE_EAGER, MODE_LAZY, MODE_LAZY_AROUND };
+
+/* "unknown", "none", "eager", "lazy", "lazy+around". */
+const char *map_mode_name(enum map_mode mode);
+/* Name of an enum bpf_map_type as the kernel's tools print it; "other" for those that cannot be here. */
+const char *map_type_name(uint32_t type);
 
 /* How this kernel maps one type of map. Strings are owned by the holder. */
 struct type_mode {
@@ -89,6 +95,16 @@ struct vma_report {
 	struct dist fault_ns, batch_ns, batch_pages;
 	struct where_bins where;
 };
+
+/*
+ * Traps of a VMA, and the pages that they installed: user faults, and batches,
+ * each of which spared one. None where MAP_POPULATE had its batches made.
+ */
+struct traps {
+	uint64_t count, pages;
+};
+
+struct traps vma_traps(const struct vma_report *vma);
 
 struct losses {
 	uint64_t ring_full;	/* events that found the ring full */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is known of each VMA: takes the kernel's cumulative snapshots, gives
- * interval and total reports. Rows of VMAs that are gone are kept only until
- * their total was reported, their counts stay in the run's totals.
+ * interval and total reports. Rows of VMAs that are gone are kept, packed,
+ * until their total was reported: at the end, or earlier where there are many.
  */
 #ifndef LAZYFAULT_VMA_TABLE_H
 #define LAZYFAULT_VMA_TABLE_H
@@ -25,6 +25,11 @@ void vma_table_free(struct vma_table *table);
  */
 int vma_table_add(struct vma_table *table, const struct vma_record *record,
 		  uint64_t unconsumed);
+/*
+ * The same for the last snapshot of a VMA that is still mapped when tracing
+ * ends: it is never refused, and nothing is held back from `raced`.
+ */
+int vma_table_add_last(struct vma_table *table, const struct vma_record *record);
 
 typedef void (*vma_report_fn)(void *context, const struct vma_report *report);
 
@@ -38,6 +43,21 @@ void vma_table_each_interval(struct vma_table *table, vma_report_fn fn, void *co
 			     uint64_t *faults, uint64_t *installed_pages);
 /* Reports the total of each VMA ever seen, in order of identity. */
 void vma_table_each_total(struct vma_table *table, vma_report_fn fn, void *context);
+/*
+ * Bounds the memory: where more VMAs are gone than the limit, hands out those
+ * gone longest and forgets them. Of each, what no interval has shown yet goes
+ * to `interval` (NULL where none are reported) and to the sums of the next
+ * vma_table_each_interval(), then all of it to `total`. For the loop, after
+ * each drain; returns how many rows it forgot.
+ */
+size_t vma_table_each_evicted(struct vma_table *table, vma_report_fn interval,
+			      vma_report_fn total, void *context);
+/* Gone rows to keep, VMA_TABLE_GONE_MAX unless set. */
+#define VMA_TABLE_GONE_MAX 32768
+void vma_table_limit_gone(struct vma_table *table, size_t limit);
+
+/* Last snapshots that were taken in mid-fault and had to be mended. */
+uint64_t vma_table_mended(const struct vma_table *table);
 /* VMAs ever seen. */
 uint64_t vma_table_count(const struct vma_table *table);
 

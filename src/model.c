@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The words for modes and map types, said in one place. */
+#include "model.h"
+
+const char *map_mode_name(enum map_mode mode)
+{
+	switch (mode) {
+	case MODE_NONE:
+		return "none";
+	case MODE_EAGER:
+		return "eager";
+	case MODE_LAZY:
+		return "lazy";
+	case MODE_LAZY_AROUND:
+		return "lazy+around";
+	case MODE_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+/*
+ * Numbers of the kernel's interface, by which a map type is known for good:
+ * the headers that this is built with may be older than the kernel traced.
+ */
+const char *map_type_name(uint32_t type)
+{
+	static const struct {
+		uint32_t type;
+		const char *name;
+	} names[] = {
+		{ 2, "array" },
+		{ 12, "array_of_maps" },
+		{ 13, "hash_of_maps" },
+		{ 27, "ringbuf" },
+		{ 31, "user_ringbuf" },
+		{ 33, "arena" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].type == type)
+			return names[i].name;
+	}
+	return "other";
+}
+
+struct traps vma_traps(const struct vma_report *vma)
+{
+	const struct fault_counts *faults = &vma->faults;
+	struct traps traps = { .count = faults->user, .pages = faults->user };
+
+	/* Failures are not told apart by origin; few but touches fail. */
+	traps.pages -= faults->failed < faults->user ? faults->failed : faults->user;
+	if (!vma->mmap.populate) {
+		traps.count += vma->batches.total;
+		traps.pages += vma->batches.pages;
+	}
+	return traps;
+}

@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The text sink: a block for each VMA at the end, a line for each VMA in an
+ * interval, then totals, verdict and losses. Below 80 columns throughout.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "packed.h"
+#include "printable.h"
+#include "sink.h"
+#include "text_draw.h"
+#include "text_updates.h"
+#include "verdict.h"
+
+/* VMAs that a report holds where all are asked for; the rest goes by the sum. */
+enum { HELD_MAX = 32768, SPARE_MIN = 1024 };
+
+/* A record that waits to be sorted. */
+struct held {
+	uint64_t value;		/* what it is sorted by, highest first */
+	uint64_t row;		/* then by this, lowest first */
+	struct packed *packed;	/* struct vma_report or struct update_report */
+};
+
+/* Records held, and the sum of those that fell behind the first `limit`. */
+struct held_list {
+	struct held *items;
+	size_t count, space, limit;
+	uint64_t rest, rest_faults, rest_pages;
+};
+
+struct sort_column {
+	const char *key;
+	bool ascending;
+	uint64_t (*value)(const struct vma_report *vma);
+};
+
+struct text_sink {
+	struct sink sink;
+	struct text_options options;
+	const struct sort_column *sort;
+	struct run_start start;		/* the strings are their holder's */
+	struct held_list interval, total;
+	struct held_list update_interval, update_total;
+	uint64_t update_calls, update_failed, update_ns;
+	bool any_update;
+};
+
+/* ---- sorting ---- */
+
+static uint64_t faults_of(const struct vma_report *vma) { return vma->faults.total; }
+static uint64_t installed_of(const struct vma_report *vma) { return vma->installed_pages; }
+static uint64_t time_of(const struct vma_report *vma) { return vma->fault_ns.sum; }
+static uint64_t batches_of(const struct vma_report *vma) { return vma->batches.total; }
+static uint64_t raced_of(const struct vma_report *vma) { return vma->faults.raced; }
+static uint64_t pid_of(const struct vma_report *vma) { return vma->pid; }
+static uint64_t map_of(const struct vma_report *vma) { return vma->map.id; }
+static uint64_t start_of(const struct vma_report *vma) { return vma->start; }
+
+static const struct sort_column sort_columns[] = {
+	{ "faults", false, faults_of },
+	{ "installed", false, installed_of },
+	{ "time", false, time_of },
+	{ "batches", false, batches_of },
+	{ "raced", false, raced_of },
+	{ "pid", true, pid_of },
+	{ "map", true, map_of },
+	{ "start", true, start_of },
+};
+
+static const struct sort_column *sort_column(const char *key)
+{
+	for (size_t i = 0; key && i < sizeof(sort_columns) / sizeof(sort_columns[0]); i++) {
+		if (!strcmp(sort_columns[i].key, key))
+			return &sort_columns[i];
+	}
+	return &sort_columns[0];
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const struct held *left = a, *right = b;
+
+	if (left->value != right->value)
+		return left->value < right->value ? 1 : -1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+static void fail(struct text_sink *text, int error)
+{
+	if (!text->sink.failed)
+		text->sink.error = error;
+	text->sink.failed = true;
+}
+
+static void flush(struct text_sink *text)
+{
+	errno = 0;
+	if (fflush(text->sink.out) || ferror(text->sink.out))
+		fail(text, errno ? errno : EIO);
+}
+
+/* ---- records held ---- */
+
+static void list_clear(struct held_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i].packed);
+	list->count = 0;
+	list->rest = list->rest_faults = list->rest_pages = 0;
+}
+
+/* Sorts, and sums up what falls behind the limit. */
+static void list_cut(struct held_list *list)
+{
+	if (list->count)
+		qsort(list->items, list->count, sizeof(list->items[0]), by_value);
+	while (list->count > list->limit) {
+		struct held *last = &list->items[--list->count];
+		struct vma_report vma;
+
+		packed_get(last->packed, &vma, sizeof(vma));
+		free(last->packed);
+		list->rest++;
+		list->rest_faults += vma.faults.total;
+		list->rest_pages += vma.installed_pages;
+	}
+}
+
+static int list_add(struct held_list *list, struct held held)
+{
+	size_t spare = list->limit < SPARE_MIN ? SPARE_MIN : list->limit;
+
+	if (list->count >= list->limit + spare)
+		list_cut(list);
+	if (list->count == list->space) {
+		size_t space = list->space ? 2 * list->space : 64;
+		struct held *items = realloc(list->items, space * sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		list->items = items;
+		list->space = space;
+	}
+	list->items[list->count++] = held;
+	return 0;
+}
+
+/* Takes over held.packed. */
+static void hold(struct text_sink *text, struct held_list *list, struct held held)
+{
+	if (held.packed && !list_add(list, held))
+		return;
+	free(held.packed);
+	fail(text, ENOMEM);
+}
+
+/* ---- start ---- */
+
+/* "array lazy, arena unknown (why), ringbuf eager" */
+static void draw_modes(const struct text_sink *text)
+{
+	const char *separator = "";
+	char modes[1024], reason[200 + 1];
+	struct paragraph line;
+	size_t used = 0;
+
+	modes[0] = '\0';
+	for (int i = 0; i < MODEL_TYPES; i++) {
+		const struct type_mode *type = &text->start.types[i];
+
+		if (!type->type)
+			continue;
+		printable_terminal(reason, type->reason ? type->reason : "", 200);
+		used += (size_t)snprintf(modes + used, sizeof(modes) - used, "%s%.20s %s%s%s%s",
+					 separator, type->type, map_mode_name(type->mode),
+					 *reason ? " (" : "", reason, *reason ? ")" : "");
+		separator = ", ";
+	}
+	paragraph_begin(&line, text->sink.out, 10, "Mappings");
+	paragraph_words(&line, modes);
+	paragraph_end(&line);
+}
+
+static void draw_kernel(const struct text_sink *text)
+{
+	const struct run_start *start = &text->start;
+	char kernel[60 + 1], arch[20 + 1], bytes[NUMBER_BYTES];
+	struct paragraph line;
+
+	printable_terminal(kernel, start->kernel ? start->kernel : "?", 60);
+	printable_terminal(arch, start->arch ? start->arch : "?", 20);
+	paragraph_begin(&line, text->sink.out, 10, "Kernel");
+	paragraph_add(&line, "%s,", kernel);
+	paragraph_add(&line, "%s,", arch);
+	paragraph_add(&line, "pages of %s,", draw_bytes(bytes, start->page_bytes));
+	if (start->fault_around_bytes)
+		paragraph_add(&line, "fault-around %s",
+			      draw_bytes(bytes, start->fault_around_bytes));
+	else
+		paragraph_add(&line, "fault-around not known");
+	paragraph_end(&line);
+}
+
+static void draw_counting(const struct text_sink *text)
+{
+	const struct run_start *start = &text->start;
+	struct paragraph line;
+
+	paragraph_begin(&line, text->sink.out, 10, "Counting");
+	paragraph_words(&line, start->exact ? "exact (where page tables are written)"
+					    : "light (at the handlers only)");
+	if (!start->timed)
+		paragraph_words(&line, "without times");
+	paragraph_end(&line);
+}
+
+static void text_start(struct sink *sink, const struct run_start *start)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	char scope[200 + 1];
+	struct paragraph line;
+
+	text->start = *start;
+	if (text->options.quiet)
+		return;
+	printable_terminal(scope, start->scope ? start->scope : "all processes", 200);
+	paragraph_begin(&line, sink->out, 2, NULL);
+	paragraph_words(&line, "Tracing lazy faults of");
+	paragraph_words(&line, scope);
+	paragraph_words(&line, start->stop_hint ? "..." : "");
+	paragraph_words(&line, start->stop_hint ? start->stop_hint : "");
+	paragraph_end(&line);
+	draw_kernel(text);
+	draw_modes(text);
+	draw_counting(text);
+	fputc('\n', sink->out);
+	flush(text);
+}
+
+/* ---- a block for each VMA ---- */
+
+enum { NAME_COLUMNS = 30 };
+
+static void draw_identity(const struct text_sink *text, const struct vma_report *vma)
+{
+	char comm[NAME_COLUMNS + 1], name[NAME_COLUMNS + 1];
+	struct paragraph line;
+
+	printable_terminal(comm, vma->comm, NAME_COLUMNS);
+	printable_terminal(name, vma->map.name, NAME_COLUMNS);
+	paragraph_begin(&line, text->sink.out, 2, NULL);
+	if (vma->pid)
+		paragraph_add(&line, "pid %" PRIu32, vma->pid);
+	else
+		paragraph_add(&line, "pid not known");
+	paragraph_add(&line, "(%s),", comm);
+	paragraph_add(&line, "map id %" PRIu32, vma->map.id);
+	if (*name)
+		paragraph_add(&line, "\"%s\",", name);
+	else
+		paragraph_add(&line, "without a name,");
+	paragraph_add(&line, "%s", vma->map.type ? vma->map.type : "of unknown type");
+	paragraph_end(&line);
+}
+
+static void draw_range(const struct text_sink *text, const struct vma_report *vma)
+{
+	struct paragraph line;
+	char bytes[NUMBER_BYTES];
+
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  range");
+	paragraph_add(&line, "0x%" PRIx64 "-0x%" PRIx64 ",", vma->start, vma->end);
+	paragraph_add(&line, "%" PRIu64 " pages (%s),", vma->pages,
+		      draw_bytes(bytes, vma->end > vma->start ? vma->end - vma->start : 0));
+	if (vma->map_offset_pages)
+		paragraph_add(&line, "from page %" PRIu64 ",", vma->map_offset_pages);
+	paragraph_add(&line, vma->mapped ? "mapped" : "unmapped");
+	paragraph_end(&line);
+
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  mmap");
+	if (vma->mmap.seen)
+		paragraph_add(&line, "%s%s", draw_duration(bytes, vma->mmap.ns),
+			      vma->mmap.populate ? ", with MAP_POPULATE" : "");
+	else
+		paragraph_words(&line, "not seen: before tracing, or by fork, split, mremap");
+	paragraph_end(&line);
+}
+
+/* Counts that are listed with commas between them. */
+struct counts {
+	char texts[12][40];
+	unsigned int count;
+};
+
+static void count_add(struct counts *counts, uint64_t count, const char *what)
+{
+	snprintf(counts->texts[counts->count], sizeof(counts->texts[0]), "%" PRIu64 " %s", count,
+		 what);
+	counts->count++;
+}
+
+static void count_if(struct counts *counts, uint64_t count, const char *what)
+{
+	if (count)
+		count_add(counts, count, what);
+}
+
+static void counts_draw(const struct counts *counts, struct paragraph *line)
+{
+	for (unsigned int i = 0; i < counts->count; i++)
+		paragraph_add(line, "%s%s", counts->texts[i], i + 1 < counts->count ? "," : "");
+}
+
+static void draw_faults(const struct text_sink *text, const struct vma_report *vma)
+{
+	const struct fault_counts *faults = &vma->faults;
+	struct counts counts = { .count = 0 };
+	struct paragraph line;
+
+	count_add(&counts, faults->read, "read");
+	count_add(&counts, faults->write, "write");
+	count_if(&counts, faults->user, "user");
+	count_if(&counts, faults->populate, "populate");
+	count_if(&counts, faults->kernel, "kernel");
+	count_if(&counts, faults->remote, "remote");
+	count_if(&counts, faults->failed, "failed");
+	count_if(&counts, faults->under_mmap_lock, "under mmap_lock");
+	if (vma->raced_known)
+		count_if(&counts, faults->raced, "raced besides");
+	if (text->start.timed)
+		count_if(&counts, faults->untimed, "untimed");
+
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  faults");
+	if (faults->total || faults->raced) {
+		paragraph_add(&line, "%" PRIu64 ":", faults->total);
+		counts_draw(&counts, &line);
+	} else {
+		paragraph_add(&line, "none");
+	}
+	paragraph_end(&line);
+}
+
+static void draw_batches(const struct text_sink *text, const struct vma_report *vma)
+{
+	const struct batch_counts *batches = &vma->batches;
+	struct traps traps = vma_traps(vma);
+	struct paragraph line;
+	char ratio[NUMBER_BYTES];
+
+	if (!batches->total && !batches->declined)
+		return;
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  batches");
+	paragraph_add(&line, "%" PRIu64 " of", batches->total);
+	paragraph_add(&line, "%s pages each,",
+		      batches->total ? draw_ratio(ratio, batches->pages, batches->total) : "0");
+	paragraph_add(&line, "%" PRIu64 " pages,", batches->pages);
+	paragraph_add(&line, "%" PRIu64 " declined", batches->declined);
+	paragraph_end(&line);
+	if (!traps.count)
+		return;
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  traps");
+	paragraph_add(&line, "%" PRIu64 ",", traps.count);
+	paragraph_add(&line, "%s pages each", draw_ratio(ratio, traps.pages, traps.count));
+	paragraph_end(&line);
+}
+
+static void draw_installed(const struct text_sink *text, const struct vma_report *vma)
+{
+	const struct where_bins *where = &vma->where;
+	bool strip = where->pages_per_bin && where->count && vma->installed_pages;
+	struct paragraph line;
+	char percent[NUMBER_BYTES];
+
+	if (!vma->installed_pages)
+		return;
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  installed");
+	paragraph_add(&line, "%" PRIu64 " pages,", vma->installed_pages);
+	if (vma->installed_pages <= vma->pages)
+		paragraph_add(&line, "%s of the VMA%s",
+			      draw_percent(percent, vma->installed_pages, vma->pages),
+			      strip ? ";" : "");
+	else
+		paragraph_add(&line, "some of them again%s", strip ? ";" : "");
+	if (strip && where->pages_per_bin > 1)
+		paragraph_add(&line, "%" PRIu64 " pages a cell:", where->pages_per_bin);
+	else if (strip)
+		paragraph_add(&line, "a page a cell:");
+	paragraph_end(&line);
+	if (!strip)
+		return;
+	fprintf(text->sink.out, "%-*s", TEXT_LABEL, "  where");
+	draw_strip(text->sink.out, where, vma->pages, text->options.unicode);
+}
+
+/* A line of figures, in ns or in pages, and the histogram. */
+static void draw_dist(const struct text_sink *text, const char *label, const struct dist *dist,
+		      bool ns)
+{
+	static const char *const names[] = { "avg", "p50", "p99", "max", "sum" };
+	uint64_t count = dist_count(dist);
+	char value[NUMBER_BYTES];
+	struct paragraph line;
+	uint64_t values[5];
+
+	if (!count)
+		return;
+	values[0] = dist->sum / count;
+	values[1] = dist_percentile(dist, 50);
+	values[2] = dist_percentile(dist, 99);
+	values[3] = dist->max;
+	values[4] = dist->sum;
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, label);
+	for (int i = 0; i < 5; i++) {
+		if (ns)
+			draw_duration(value, values[i]);
+		else
+			snprintf(value, sizeof(value), "%" PRIu64, values[i]);
+		paragraph_add(&line, "%s %s%s", names[i], value, i < 4 ? "," : "");
+	}
+	paragraph_end(&line);
+	draw_histogram(text->sink.out, dist, text->options.unicode);
+}
+
+static void draw_verdict(const struct text_sink *text, const struct vma_report *vma)
+{
+	char verdict[512];
+	struct paragraph line;
+
+	verdict_for_vma(&text->start, vma, verdict, sizeof(verdict));
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  verdict");
+	paragraph_words(&line, verdict);
+	paragraph_end(&line);
+}
+
+static void draw_block(const struct text_sink *text, const struct vma_report *vma)
+{
+	draw_identity(text, vma);
+	draw_range(text, vma);
+	draw_faults(text, vma);
+	draw_batches(text, vma);
+	draw_installed(text, vma);
+	draw_dist(text, "  fault ns", &vma->fault_ns, true);
+	draw_dist(text, "  batch ns", &vma->batch_ns, true);
+	draw_dist(text, "  batch size", &vma->batch_pages, false);
+	if (text->options.verbose)
+		draw_verdict(text, vma);
+	fputc('\n', text->sink.out);
+}
+
+/* ---- a line for each VMA and interval ---- */
+
+static void draw_heading(const struct text_sink *text)
+{
+	fprintf(text->sink.out, "%7s %7s %9s %5s %8s %9s %8s  %s\n", "PID", "MAP", "FAULTS",
+		"WRITE", "BATCHES", "PAGES", "AVG", "COMM, MAP");
+}
+
+static void draw_row(const struct text_sink *text, const struct vma_report *vma)
+{
+	char faults[NUMBER_BYTES], write[NUMBER_BYTES], batches[NUMBER_BYTES];
+	char pages[NUMBER_BYTES], average[NUMBER_BYTES] = "-";
+	uint64_t timed = dist_count(&vma->fault_ns);
+	char names[MODEL_COMM_BYTES + MODEL_NAME_BYTES + 8], shown[18 + 1];
+
+	if (timed)
+		draw_duration(average, vma->fault_ns.sum / timed);
+	snprintf(names, sizeof(names), "%s %s", vma->comm, vma->map.name);
+	printable_terminal(shown, names, vma->mapped ? 18 : 11);
+	fprintf(text->sink.out, "%7" PRIu32 " %7" PRIu32 " %9s %5s %8s %9s %8s  %s%s\n", vma->pid,
+		vma->map.id, draw_count(faults, vma->faults.total, 9),
+		draw_percent(write, vma->faults.write, vma->faults.total),
+		draw_count(batches, vma->batches.total, 8),
+		draw_count(pages, vma->installed_pages, 9), average, shown,
+		vma->mapped ? "" : " (gone)");
+}
+
+static void draw_time(const struct text_sink *text, const struct timespec *time)
+{
+	struct tm tm;
+	long minutes;
+
+	if (!localtime_r(&time->tv_sec, &tm))
+		return;
+	minutes = tm.tm_gmtoff / 60;
+	fprintf(text->sink.out, "%04d-%02d-%02dT%02d:%02d:%02d%c%02ld:%02ld\n",
+		tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+		minutes < 0 ? '-' : '+', labs(minutes) / 60, labs(minutes) % 60);
+}
+
+static uint64_t nanoseconds(double seconds)
+{
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
+}
+
+/* ---- losses ---- */
+
+static void draw_loss(const struct text_sink *text, const char *label, uint64_t count,
+		      const char *what)
+{
+	struct paragraph line;
+
+	if (!count)
+		return;
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, label);
+	paragraph_add(&line, "%" PRIu64, count);
+	paragraph_words(&line, what);
+	paragraph_end(&line);
+}
+
+/* Each loss with what to do about it; nothing where nothing was lost. */
+static void draw_losses(const struct text_sink *text, const struct losses *lost)
+{
+	draw_loss(text, "Lost", lost->ring_full,
+		  "events found the ring buffer full; give it more room with --ring-size");
+	draw_loss(text, "Lost", lost->vma_table_full,
+		  "faults on VMAs that found no entry; give more room with --max-vmas");
+	draw_loss(text, "Lost", lost->recursion,
+		  text->start.exact
+			  ? "handler runs that the kernel skipped"
+			  : "handler runs that the kernel skipped, as threads share CPUs; count "
+			    "without --light to have them");
+	draw_loss(text, "Unseen", lost->unseen_runs,
+		  "handler runs whose end was not seen; they installed nothing, so no fault is "
+		  "missing but races or failures may be");
+}
+
+/* ---- the sink's calls ---- */
+
+static void text_vma(struct sink *sink, const struct vma_report *vma)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	uint64_t value = text->sort->value(vma);
+	struct held held = { text->sort->ascending ? ~value : value, vma->row, NULL };
+
+	if (vma->span == SPAN_INTERVAL && !text->options.intervals)
+		return;
+	held.packed = packed_new(vma, sizeof(*vma));
+	hold(text, vma->span == SPAN_INTERVAL ? &text->interval : &text->total, held);
+}
+
+/* Updates are few: they are sorted by their time and all shown. */
+static void text_update(struct sink *sink, const struct update_report *update)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	struct held_list *list = &text->update_total;
+	struct held held = { update->ns.sum, 0, packed_new(update, sizeof(*update)) };
+
+	text->any_update = true;
+	if (update->span == SPAN_TOTAL) {
+		text->update_calls += update->calls;
+		text->update_failed += update->failed;
+		text->update_ns += update->ns.sum;
+	} else {
+		list = &text->update_interval;
+	}
+	held.row = list->count;
+	hold(text, list, held);
+}
+
+static void draw_rest(const struct text_sink *text, const struct held_list *list)
+{
+	struct paragraph line;
+
+	if (!list->rest)
+		return;
+	paragraph_begin(&line, text->sink.out, 4, NULL);
+	paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest,
+		      list->rest == 1 ? "" : "s");
+	paragraph_add(&line, "%" PRIu64 " faults,", list->rest_faults);
+	paragraph_add(&line, "%" PRIu64 " pages installed", list->rest_pages);
+	paragraph_end(&line);
+}
+
+static void draw_rows(struct text_sink *text)
+{
+	struct vma_report vma;
+
+	list_cut(&text->interval);
+	if (text->interval.count)
+		draw_heading(text);
+	for (size_t i = 0; i < text->interval.count; i++) {
+		packed_get(text->interval.items[i].packed, &vma, sizeof(vma));
+		draw_row(text, &vma);
+	}
+	draw_rest(text, &text->interval);
+	list_clear(&text->interval);
+}
+
+static void draw_update_rows(struct text_sink *text)
+{
+	struct update_report update;
+
+	list_cut(&text->update_interval);
+	if (text->update_interval.count)
+		text_update_heading(text->sink.out);
+	for (size_t i = 0; i < text->update_interval.count; i++) {
+		packed_get(text->update_interval.items[i].packed, &update, sizeof(update));
+		text_update_row(text->sink.out, &update);
+	}
+	list_clear(&text->update_interval);
+}
+
+static void text_interval(struct sink *sink, const struct interval_report *interval)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	char length[NUMBER_BYTES];
+	struct paragraph line;
+
+	if (!text->options.intervals)
+		return;
+	if (text->options.timestamp)
+		draw_time(text, &interval->time);
+	draw_rows(text);
+	draw_update_rows(text);
+	paragraph_begin(&line, sink->out, 4, NULL);
+	paragraph_add(&line, "%s:", draw_duration(length, nanoseconds(interval->seconds)));
+	paragraph_add(&line, "%" PRIu64 " faults,", interval->faults);
+	paragraph_add(&line, "%" PRIu64 " pages installed", interval->installed_pages);
+	paragraph_end(&line);
+	draw_losses(text, &interval->lost);
+	fputc('\n', sink->out);
+	flush(text);
+}
+
+static void draw_blocks(struct text_sink *text)
+{
+	struct update_report update;
+	struct vma_report vma;
+
+	list_cut(&text->total);
+	for (size_t i = 0; i < text->total.count; i++) {
+		packed_get(text->total.items[i].packed, &vma, sizeof(vma));
+		draw_block(text, &vma);
+	}
+	draw_rest(text, &text->total);
+	if (text->total.rest)
+		fputc('\n', text->sink.out);
+	list_cut(&text->update_total);
+	for (size_t i = 0; i < text->update_total.count; i++) {
+		packed_get(text->update_total.items[i].packed, &update, sizeof(update));
+		text_update_block(text->sink.out, &update, text->options.unicode);
+	}
+	list_clear(&text->total);
+	list_clear(&text->update_total);
+}
+
+static void draw_totals(const struct text_sink *text, const struct summary_report *summary)
+{
+	char number[NUMBER_BYTES];
+	struct paragraph line;
+
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "Totals");
+	if (text->any_update) {
+		paragraph_add(&line, "%" PRIu64 " calls,", text->update_calls);
+		paragraph_add(&line, "%" PRIu64 " failed,", text->update_failed);
+		paragraph_add(&line, "%s in them,", draw_duration(number, text->update_ns));
+	}
+	if (!text->any_update || summary->vmas) {
+		paragraph_add(&line, "%" PRIu64 " VMA%s,", summary->vmas,
+			      summary->vmas == 1 ? "" : "s");
+		paragraph_add(&line, "%" PRIu64 " faults,", summary->faults);
+		paragraph_add(&line, "%" PRIu64 " batches,", summary->batches);
+		paragraph_add(&line, "%" PRIu64 " pages installed", summary->installed_pages);
+	}
+	paragraph_add(&line, "in %s", draw_duration(number, nanoseconds(summary->seconds)));
+	paragraph_end(&line);
+}
+
+static void text_summary(struct sink *sink, const struct summary_report *summary)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	const struct losses *lost = &summary->lost;
+	struct paragraph line;
+
+	draw_blocks(text);
+	draw_totals(text, summary);
+	if (summary->verdict && *summary->verdict) {
+		paragraph_begin(&line, sink->out, TEXT_LABEL, "Verdict");
+		paragraph_words(&line, summary->verdict);
+		paragraph_end(&line);
+	}
+	if (!lost->ring_full && !lost->vma_table_full && !lost->recursion)
+		fprintf(sink->out, "%-*snothing\n", TEXT_LABEL, "Lost");
+	draw_losses(text, lost);
+	flush(text);
+}
+
+static void text_free(struct sink *sink)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	struct held_list *const lists[] = { &text->interval, &text->total,
+					    &text->update_interval, &text->update_total };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		list_clear(lists[i]);
+		free(lists[i]->items);
+	}
+	free(text);
+}
+
+struct sink *text_sink_new(FILE *out, const struct text_options *options)
+{
+	static const struct sink_ops ops = {
+		.start = text_start,
+		.vma = text_vma,
+		.update = text_update,
+		.interval = text_interval,
+		.summary = text_summary,
+		.free = text_free,
+	};
+	struct text_sink *text = calloc(1, sizeof(*text));
+	size_t limit = options->top ? options->top : HELD_MAX;
+
+	if (!text)
+		return NULL;
+	text->sink.ops = &ops;
+	text->sink.out = out;
+	text->options = *options;
+	text->sort = sort_column(options->sort_key);
+	text->interval.limit = text->total.limit = limit;
+	text->update_interval.limit = text->update_total.limit = SIZE_MAX / 2;
+	return &text->sink;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prints map-in-map updates: the numbers people compare, with units. */
+#include "text_updates.h"
+
+#include <inttypes.h>
+
+#include "printable.h"
+#include "text_draw.h"
+
+enum { NAME_COLUMNS = 30 };
+
+static void draw_times(FILE *out, const struct dist *ns)
+{
+	char total[NUMBER_BYTES], most[NUMBER_BYTES], average[NUMBER_BYTES], least[NUMBER_BYTES];
+	uint64_t count = dist_count(ns);
+	struct paragraph line;
+
+	if (!count)
+		return;
+	paragraph_begin(&line, out, TEXT_LABEL, "  time");
+	paragraph_add(&line, "total %s,", draw_duration(total, ns->sum));
+	paragraph_add(&line, "max %s,", draw_duration(most, ns->max));
+	paragraph_add(&line, "avg %s,", draw_duration(average, ns->sum / count));
+	paragraph_add(&line, "min %s", draw_duration(least, ns->min));
+	paragraph_end(&line);
+}
+
+static void draw_waiting(FILE *out, const struct update_report *update)
+{
+	char text[NUMBER_BYTES];
+	struct paragraph line;
+
+	paragraph_begin(&line, out, TEXT_LABEL, "  waiting");
+	paragraph_add(&line, "%s grace period,", update->wait ? update->wait : "none");
+	paragraph_add(&line, "%s,", draw_duration(text, update->wait_ns.sum));
+	paragraph_add(&line, "%s of the time",
+		      draw_percent(text, update->wait_ns.sum, update->ns.sum));
+	paragraph_end(&line);
+}
+
+void text_update_block(FILE *out, const struct update_report *update, bool unicode)
+{
+	char comm[NAME_COLUMNS + 1], name[NAME_COLUMNS + 1];
+	struct paragraph line;
+
+	printable_terminal(comm, update->comm, NAME_COLUMNS);
+	printable_terminal(name, update->map.name, NAME_COLUMNS);
+	paragraph_begin(&line, out, 2, NULL);
+	paragraph_add(&line, "pid %" PRIu32, update->pid);
+	paragraph_add(&line, "(%s),", comm);
+	paragraph_add(&line, "map id %" PRIu32, update->map.id);
+	paragraph_add(&line, "\"%s\",", name);
+	paragraph_add(&line, "%s", update->map.type ? update->map.type : "?");
+	paragraph_end(&line);
+
+	paragraph_begin(&line, out, TEXT_LABEL, "  calls");
+	paragraph_add(&line, "%" PRIu64 ",", update->calls);
+	paragraph_add(&line, "%" PRIu64 " failed", update->failed);
+	paragraph_end(&line);
+	draw_times(out, &update->ns);
+	draw_waiting(out, update);
+	draw_histogram(out, &update->ns, unicode);
+	fputc('\n', out);
+}
+
+void text_update_heading(FILE *out)
+{
+	fprintf(out, "%7s %7s %9s %9s %9s %9s  %s\n", "PID", "MAP", "CALLS", "TOTAL", "AVG",
+		"MAX", "COMM");
+}
+
+void text_update_row(FILE *out, const struct update_report *update)
+{
+	char calls[NUMBER_BYTES], total[NUMBER_BYTES], average[NUMBER_BYTES], most[NUMBER_BYTES];
+	uint64_t count = dist_count(&update->ns);
+	char comm[20 + 1];
+
+	printable_terminal(comm, update->comm, 20);
+	fprintf(out, "%7" PRIu32 " %7" PRIu32 " %9s %9s %9s %9s  %s\n", update->pid,
+		update->map.id, draw_count(calls, update->calls, 9),
+		draw_duration(total, update->ns.sum),
+		draw_duration(average, count ? update->ns.sum / count : 0),
+		draw_duration(most, count ? update->ns.max : 0), comm);
+}
