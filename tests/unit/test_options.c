@@ -20,8 +20,9 @@
 
 #include "options.h"
 
+#include "contains.h"
+
 #define LINE(...) ((char *[]) { "lazyfault", __VA_ARGS__, NULL })
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static int count_arguments(char **argv)
 {
@@ -87,20 +88,6 @@ static void run(struct outcome *outcome, char **argv)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	outcome->status = WEXITSTATUS(status);
-}
-
-static void assert_contains(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		fail_msg("'%s' is not in: %s", part, text);
-}
-
-static void assert_one_line(const char *text)
-{
-	const char *end = strchr(text, '\n');
-
-	if (!end || end[1] != '\0')
-		fail_msg("not one line: %s", text);
 }
 
 /* Status 64, and one line with all of the parts (NULL-terminated). */
