@@ -89,6 +89,11 @@ struct vma_identity {
 	__u32 map_id;
 	__u32 map_type;		/* enum bpf_map_type */
 	__u32 pad;		/* zero */
+	/*
+	 * counts.exits a moment before the in-flight runs were looked at: runs
+	 * among these that are neither accounted nor in flight have raced.
+	 */
+	__u64 exits_before;
 	char comm[COMM_BYTES];	/* as the process calls itself: any bytes */
 	char map_name[MAP_NAME_BYTES];
 };

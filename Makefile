@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Builds lazyfault: BPF objects by clang, skeletons by bpftool, the program by
+# any C11 compiler. `make help` lists the targets, `make V=1` shows the commands.
+
+VERSION := 0.1.0
+
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PKG_CONFIG ?= pkg-config
+INSTALL ?= install
+prefix ?= /usr/local
+sbindir ?= $(prefix)/sbin
+mandir ?= $(prefix)/share/man
+
+CFLAGS ?= -O2 -g
+WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
+LIBS := libbpf json-c libcap
+
+BUILD := build
+GEN := $(BUILD)/gen
+
+ifeq ($(V),1)
+Q :=
+say := @:
+else
+Q := @
+say := @printf '  %-8s %s\n'
+endif
+
+BPF_ARCH := $(shell uname -m | sed -e 's/x86_64/x86/' -e 's/aarch64/arm64/')
+BPF_OBJECTS := $(patsubst bpf/%.bpf.c,%,$(wildcard bpf/*.bpf.c))
+SKELETONS := $(BPF_OBJECTS:%=$(GEN)/%.skel.h)
+SOURCES := $(filter-out src/main.c,$(wildcard src/*.c))
+OBJECTS := $(SOURCES:src/%.c=$(BUILD)/src/%.o)
+
+# What the machine's libraries ask for; empty if they are missing, which `all` reports.
+LIB_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(LIBS) 2>/dev/null)
+LIB_LIBS := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null)
+PROGRAM_CFLAGS := -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DLAZYFAULT_VERSION='"$(VERSION)"' \
+	-Isrc -Ibpf -I$(GEN) $(LIB_CFLAGS)
+
+.PHONY: all
+all: $(BUILD)/lazyfault
+
+.PHONY: help
+help:
+	@sed -n 's/^## //p' Makefile
+
+# ---- the kernel's side ----
+
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Ibpf \
+	$(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null) -Wall -Wextra -Wno-unused-parameter
+
+$(BUILD)/bpf/%.unlinked.o: bpf/%.bpf.c | $(BUILD)/tools
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/bpf/%.o: $(BUILD)/bpf/%.unlinked.o
+	$(say) GEN-OBJ $@
+	$(Q)$(BPFTOOL) gen object $@ $<
+
+$(GEN)/%.skel.h: $(BUILD)/bpf/%.o
+	$(say) GEN-SKEL $@
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf >$@.new && mv $@.new $@
+
+# ---- the user's side ----
+
+$(BUILD)/src/%.o: src/%.c | $(SKELETONS)
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/lazyfault: $(BUILD)/src/main.o $(OBJECTS)
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIB_LIBS)
+
+# A first look at what a build needs, so that a missing tool is named and not guessed.
+$(BUILD)/tools: tools/need-tools
+	@mkdir -p $(BUILD)
+	$(Q)CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' PKG_CONFIG='$(PKG_CONFIG)' LIBS='$(LIBS)' \
+		tools/need-tools && touch $@
+
+# ---- programs that run in the guest ----
+
+GUEST := $(BUILD)/guest
+GUEST_PROGRAMS := $(GUEST)/workload
+
+$(GUEST)/workload: $(wildcard tools/workload/*.c) $(wildcard tools/workload/*.h)
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -static \
+		$(filter %.c,$^) -o $@
+
+# ---- checks ----
+
+# The sanitizers' own objects: every unit test links them all.
+SAN := $(BUILD)/san
+SAN_CFLAGS := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(SAN)/%,$(wildcard tests/unit/test_*.c))
+
+$(SAN)/src/%.o: src/%.c | $(SKELETONS)
+	$(say) CC-SAN $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(SAN_CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP -c $< -o $@
+
+$(SAN)/test_%: tests/unit/test_%.c $(SOURCES:src/%.c=$(SAN)/src/%.o)
+	$(say) TEST $@
+	$(Q)$(CLANG) $(SAN_CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP $(filter %.c %.o,$^) -o $@ \
+		-lcmocka $(LIB_LIBS)
+
+.PHONY: clean
+clean:
+	$(Q)rm -rf $(BUILD)
+
+.PHONY: install
+install: all
+	$(INSTALL) -D -m 755 $(BUILD)/lazyfault $(DESTDIR)$(sbindir)/lazyfault
+	$(INSTALL) -D -m 644 man/lazyfault.8 $(DESTDIR)$(mandir)/man8/lazyfault.8
+
+.SECONDARY:
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/san/*.d $(BUILD)/san/*/*.d)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between kernels and architectures, each behind one accessor:
+ * what a task asked of the kernel, and the map behind a file.
+ */
+#ifndef LAZYFAULT_COMPAT_BPF_H
+#define LAZYFAULT_COMPAT_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#define MAP_POPULATE 0x8000
+
+/*
+ * The system calls that populate mappings on purpose: mmap and mremap (of
+ * MAP_POPULATE or of locked memory), madvise (MADV_POPULATE_*), mlock and kin.
+ * Asking what the task is executing needs no state, so no hook can be missed.
+ */
+struct syscall_now {
+	bool populates;
+	bool mmap_populate;	/* mmap() that asks for MAP_POPULATE */
+};
+
+#if defined(__TARGET_ARCH_x86)
+#define TS_COMPAT 0x0002	/* arch/x86/include/asm/thread_info.h: a 32-bit call */
+#define X32_BIT 0x40000000
+
+static __always_inline void read_syscall(struct task_struct *task, struct syscall_now *now)
+{
+	struct task_struct___x86 *task_x86 = (void *)task;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 number = regs->orig_ax & ~X32_BIT;
+
+	if (task_x86->thread_info.status & TS_COMPAT) {
+		/* mmap (its arguments in memory), mlock, mlockall, mremap, mmap2, madvise, mlock2 */
+		now->populates = number == 90 || number == 150 || number == 152 ||
+				 number == 163 || number == 192 || number == 219 ||
+				 number == 376 || number == 440;
+		now->mmap_populate = number == 192 && (regs->si & MAP_POPULATE);
+		return;
+	}
+	/* mmap, mremap, madvise, mlock, mlockall, remap_file_pages, mlock2, process_madvise */
+	now->populates = number == 9 || number == 25 || number == 28 || number == 149 ||
+			 number == 151 || number == 216 || number == 325 || number == 440;
+	now->mmap_populate = number == 9 && (regs->r10 & MAP_POPULATE);
+}
+#elif defined(__TARGET_ARCH_arm64)
+static __always_inline void read_syscall(struct task_struct *task, struct syscall_now *now)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	int number = regs->syscallno;
+
+	/* mremap, mmap, mlock, mlockall, madvise, remap_file_pages, mlock2, process_madvise */
+	now->populates = number == 216 || number == 222 || number == 228 || number == 230 ||
+			 number == 233 || number == 234 || number == 284 || number == 440;
+	now->mmap_populate = number == 222 && (regs->regs[3] & MAP_POPULATE);
+}
+#else
+#error "lazyfault: teach read_syscall() this architecture"
+#endif
+
+/*
+ * The map behind a VMA. Holds for every kind of map: bpf_map_mmap() is
+ * reached through a map's own file (kernel/bpf/syscall.c, bpf_map_fops).
+ */
+static __always_inline struct bpf_map *map_of_vma(struct vm_area_struct *vma)
+{
+	return BPF_CORE_READ(vma, vm_file, private_data);
+}
+
+#endif

@@ -1,0 +1,958 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counts the faults of each VMA that maps a BPF map, where they happen.
+ *
+ * Exact counting rests on set_pte_range(): it runs under the page-table lock
+ * with preemption off, so no run of the program there is ever skipped, while
+ * a program on a handler is skipped when a preempted task holds it on that
+ * CPU. The handler's entry and exit give the time; a thread hands it over in
+ * a slot found by its struct vm_fault, which lives on its own stack.
+ *
+ * Every entry is cumulative; `ship` copies entries to the ring buffer. What
+ * the ring has no room for stays here and goes with the next call.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "records.h"
+#include "compat.bpf.h"
+#include "hist.bpf.h"
+#include "faults.h"
+
+/* The return bits of a handler (include/linux/mm_types.h, enum vm_fault_reason). */
+#define VM_FAULT_ERROR 0x000873
+#define VM_FAULT_NOPAGE 0x000100
+#define VM_FAULT_RETRY 0x000400
+
+/* Set by the loader. */
+const volatile __u64 array_vm_ops;	/* of a lazy mapping; 0: there is none */
+const volatile __u64 arena_vm_ops;
+const volatile bool exact = true;	/* set_pte_range is hooked */
+const volatile bool timed = true;	/* the handlers are hooked */
+const volatile bool by_tgid;		/* only what traced_tgids names */
+const volatile bool by_descent;		/* children of the traced join them */
+const volatile bool by_cgroup;
+const volatile bool by_map;
+const volatile __u32 own_tgid;		/* the tracer, in the initial PID namespace */
+const volatile __u32 pid_ns_level;	/* the tracer's PID namespace */
+const volatile __u32 max_entries;	/* of vma_entries */
+const volatile __u32 bucket_mask;	/* buckets - 1, a power of two */
+const volatile __u32 page_shift = 12;
+const volatile __u32 ring_half;		/* bytes */
+
+struct fault_stats stats[STATS_CPUS];
+
+/* Where an entry of the table stands. */
+struct key_bucket {
+	__u64 key[BUCKET_WAYS];		/* struct vm_area_struct *; 0: free */
+	__u32 entry[BUCKET_WAYS];	/* index, or ENTRY_FILTERED */
+};
+
+/* Indexes that are none. */
+#define ENTRY_FILTERED 0xffffffff	/* the filters leave this VMA out */
+#define ENTRY_NO_ROOM 0xfffffffe	/* the table is full */
+#define ENTRY_OWN 0xfffffffd		/* the tracer's own mapping */
+#define ENTRY_NONE_ABOVE 0xfffffff0
+
+enum entry_use { ENTRY_FREE, ENTRY_LIVE, ENTRY_CLOSED };
+
+struct vma_entry {
+	struct vma_record record;
+	__u64 key;
+	__u64 mm;
+	__u64 shipped;		/* activity() when last shipped */
+	__u32 bin_shift;	/* log2 of a bin's bytes */
+	__u32 use;		/* enum entry_use */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct key_bucket);
+} vma_keys SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct vma_entry);
+} vma_entries SEC(".maps");
+
+/* Last in, first out, so that used indexes stay low and walks short. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, 1);
+	__uint(value_size, sizeof(__u32));
+} free_entries SEC(".maps");
+
+/* Only the first fault on a VMA mapped earlier races to make its entry. */
+struct insert_lock {
+	struct bpf_spin_lock lock;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, INSERT_LOCKS);
+	__type(key, __u32);
+	__type(value, struct insert_lock);
+} insert_locks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FAULT_SLOTS);
+	__type(key, __u32);
+	__type(value, struct fault_slot);
+} fault_slots SEC(".maps");
+
+/* When a task entered the mmap handler of a VMA. */
+struct mmap_slot {
+	__u64 vma;
+	__u64 start;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MMAP_SLOTS);
+	__type(key, __u32);
+	__type(value, struct mmap_slot);
+} mmap_slots SEC(".maps");
+
+/* Whose a new mm is: while fork copies VMAs the child has no PID yet. */
+struct mm_owner {
+	__u32 pid;
+	char comm[COMM_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, struct mm_owner);
+} forked_mms SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, __u8);
+} traced_tgids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+} traced_maps SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} traced_cgroup SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+__u64 next_id = 1;
+__u32 high_water;	/* entries at and above this index were never used */
+__u64 selftest_hits;	/* PTEs seen installed in the tracer's own mappings */
+
+static __always_inline struct fault_stats *cpu_stats(void)
+{
+	return &stats[bpf_get_smp_processor_id() & (STATS_CPUS - 1)];
+}
+
+static __always_inline void count(__u64 *counter)
+{
+	__sync_fetch_and_add(counter, 1);
+}
+
+/* ---- who and what is traced ------------------------------------------- */
+
+/* The tgid as the tracer's PID namespace numbers it; 0: not visible there. */
+static __always_inline __u32 visible_tgid(struct task_struct *task)
+{
+	struct upid *upid;
+	struct pid *pid;
+
+	if (!pid_ns_level)
+		return task->tgid;
+	pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	if (!pid || BPF_CORE_READ(pid, level) < pid_ns_level)
+		return 0;
+	upid = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
+	upid += pid_ns_level;
+	return BPF_CORE_READ(upid, nr);
+}
+
+/* The tracer's own .bss, .data and .rodata are mmapable arrays, too. */
+static __always_inline bool is_own(struct task_struct *task)
+{
+	return (__u32)task->tgid == own_tgid;
+}
+
+static __always_inline bool tgid_passes(struct task_struct *task)
+{
+	__u32 tgid = visible_tgid(task);
+
+	if (is_own(task))
+		return false;
+	if (by_tgid && !bpf_map_lookup_elem(&traced_tgids, &tgid))
+		return false;
+	return !by_cgroup || bpf_current_task_under_cgroup(&traced_cgroup, 0) == 1;
+}
+
+static __always_inline bool map_passes(struct bpf_map *map)
+{
+	__u32 id;
+
+	if (!by_map)
+		return true;
+	id = BPF_CORE_READ(map, id);
+	return bpf_map_lookup_elem(&traced_maps, &id) != NULL;
+}
+
+/* ---- hashing kernel pointers -------------------------------------------- */
+
+static __u64 anchor __attribute__((aligned(64)));
+
+/*
+ * Spreads a pointer's bits. The verifier allows no arithmetic on a pointer
+ * but the difference of two, which is a plain number: taken from a fixed
+ * place it is as good as the address.
+ */
+static __always_inline __u64 mix(void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 -= %1" : "+r"(number) : "r"(&anchor));
+	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* ---- the table: VMA -> entry ------------------------------------------ */
+
+/* A VMA is at least 64-byte aligned. */
+static __always_inline __u32 bucket_of(void *vma)
+{
+	return (__u32)(mix(vma) >> 32) & bucket_mask;
+}
+
+/* The way of a bucket that holds vma, or -1. */
+static __always_inline int way_of(struct key_bucket *bucket, void *vma)
+{
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (bucket->key[way] == (__u64)vma)
+			return way;
+	return -1;
+}
+
+static __always_inline bool find_in_bucket(__u32 number, void *vma, __u32 *index)
+{
+	struct key_bucket *bucket = bpf_map_lookup_elem(&vma_keys, &number);
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (bucket->key[way] == (__u64)vma) {
+			*index = bucket->entry[way];
+			return true;
+		}
+	return false;
+}
+
+/* A VMA's index, or one of those that are none; false if it is not known. */
+static __always_inline bool find_index(void *vma, __u32 *index)
+{
+	__u32 number = bucket_of(vma);
+
+	return find_in_bucket(number, vma, index) ||
+	       find_in_bucket(number ^ 1, vma, index);
+}
+
+static __always_inline bool claim_way(struct key_bucket *bucket, void *vma, __u32 index)
+{
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (!bucket->key[way]) {
+			bucket->entry[way] = index;
+			/* a full barrier: who sees the key sees the index */
+			__sync_lock_test_and_set(&bucket->key[way], (__u64)vma);
+			return true;
+		}
+	return false;
+}
+
+enum insert_result { INSERTED, EXISTED, NO_ROOM };
+
+static __noinline int insert_key(struct vm_area_struct *vma, __u32 index)
+{
+	__u32 first = bucket_of(vma), second = first ^ 1;
+	__u32 lock = (first >> 1) & (INSERT_LOCKS - 1);
+	struct insert_lock *guard = bpf_map_lookup_elem(&insert_locks, &lock);
+	struct key_bucket *a = bpf_map_lookup_elem(&vma_keys, &first);
+	struct key_bucket *b = bpf_map_lookup_elem(&vma_keys, &second);
+	int result = NO_ROOM;
+
+	if (!guard || !a || !b)
+		return NO_ROOM;
+	bpf_spin_lock(&guard->lock);
+	if (way_of(a, vma) >= 0 || way_of(b, vma) >= 0)
+		result = EXISTED;
+	else if (claim_way(a, vma, index) || claim_way(b, vma, index))
+		result = INSERTED;
+	bpf_spin_unlock(&guard->lock);
+	return result;
+}
+
+static __always_inline bool remove_from_bucket(__u32 number, void *vma)
+{
+	struct key_bucket *bucket = bpf_map_lookup_elem(&vma_keys, &number);
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (bucket->key[way] == (__u64)vma) {
+			__sync_lock_test_and_set(&bucket->key[way], 0);
+			return true;
+		}
+	return false;
+}
+
+static __noinline int remove_key(struct vm_area_struct *vma)
+{
+	__u32 number = bucket_of(vma);
+
+	return remove_from_bucket(number, vma) || remove_from_bucket(number ^ 1, vma);
+}
+
+/* ---- entries: made, retired, shipped ---------------------------------- */
+
+static __always_inline void fill_place(struct vma_entry *entry, struct vm_area_struct *vma)
+{
+	struct vma_identity *identity = &entry->record.identity;
+	__u64 start = vma->vm_start, pages = (vma->vm_end - start) >> page_shift;
+	__u32 shift = 0;
+
+	/* bins are a power of two wide, so that a fault need not divide */
+	for (int i = 0; i < 48 && ((__u64)WHERE_BINS << shift) < pages; i++)
+		shift++;
+	identity->start = start;
+	identity->end = vma->vm_end;
+	identity->map_offset_pages = vma->vm_pgoff;
+	identity->where_start = start;
+	identity->where_shift = shift;
+	entry->bin_shift = shift + page_shift;
+}
+
+static __always_inline void fill_map(struct vma_entry *entry, struct bpf_map *map)
+{
+	entry->record.identity.map_id = BPF_CORE_READ(map, id);
+	entry->record.identity.map_type = BPF_CORE_READ(map, map_type);
+	bpf_probe_read_kernel_str(entry->record.identity.map_name, MAP_NAME_BYTES, &map->name);
+}
+
+static __always_inline void fill_owner(struct vma_entry *entry, struct task_struct *task)
+{
+	struct task_struct *leader = task->group_leader;
+
+	entry->record.identity.pid = visible_tgid(task);
+	bpf_probe_read_kernel_str(entry->record.identity.comm, COMM_BYTES, &leader->comm);
+}
+
+static __always_inline void clear_record(struct vma_record *record)
+{
+	__u64 *words = (__u64 *)record;
+
+	for (__u32 i = 0; i < sizeof(*record) / sizeof(__u64); i++)
+		*(volatile __u64 *)&words[i] = 0;
+	record->counts.fault_ns.min = ~0ULL;
+	record->counts.batch_ns.min = ~0ULL;
+	record->counts.batch_pages.min = ~0ULL;
+}
+
+static __always_inline bool take_free_index(__u32 *index)
+{
+	if (!bpf_map_pop_elem(&free_entries, index))
+		return true;
+	if (high_water >= max_entries)
+		return false;
+	*index = __sync_fetch_and_add(&high_water, 1);
+	return *index < max_entries;
+}
+
+static __always_inline void give_back(struct vma_entry *entry, __u32 index)
+{
+	entry->use = ENTRY_FREE;
+	bpf_map_push_elem(&free_entries, &index, BPF_ANY);
+}
+
+/*
+ * Makes the entry of a VMA that passed the filters. Its owner is the running
+ * task, or not known yet while fork copies the VMA.
+ */
+static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u64 mmap_ns)
+{
+	struct vma_entry *entry;
+	__u32 index = 0, found;
+	int result;
+
+	if (!take_free_index(&index))
+		return ENTRY_NO_ROOM;
+	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	if (!entry)
+		return ENTRY_NO_ROOM;
+
+	clear_record(&entry->record);
+	fill_place(entry, vma);
+	fill_map(entry, map_of_vma(vma));
+	if (!(flags & VMA_FORKED))
+		fill_owner(entry, bpf_get_current_task_btf());
+	entry->record.header.type = RECORD_VMA;
+	entry->record.header.state = VMA_MAPPED;
+	entry->record.identity.flags = flags;
+	entry->record.identity.mmap_ns = mmap_ns;
+	entry->record.identity.id = __sync_fetch_and_add(&next_id, 1);
+	entry->mm = (__u64)vma->vm_mm;
+	entry->key = (__u64)vma;
+	entry->shipped = 0;
+
+	result = insert_key(vma, index);
+	if (result == INSERTED) {
+		entry->use = ENTRY_LIVE;
+		return index;
+	}
+	give_back(entry, index);
+	if (result == EXISTED && find_index(vma, &found))
+		return found;
+	return ENTRY_NO_ROOM;
+}
+
+static __always_inline void name_forked(struct vma_entry *entry)
+{
+	struct mm_owner *owner;
+
+	if (entry->record.identity.pid)
+		return;
+	owner = bpf_map_lookup_elem(&forked_mms, &entry->mm);
+	if (!owner)
+		return;
+	entry->record.identity.pid = owner->pid;
+	__builtin_memcpy(entry->record.identity.comm, owner->comm, COMM_BYTES);
+}
+
+/* Wakes the reader only when the ring is half full; it drains by a timer. */
+static __always_inline __u64 wakeup_flag(void)
+{
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > ring_half ?
+		BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+/*
+ * Takes a VMA out of the table. No fault is under way on it: its mm is
+ * locked for writing, or gone.
+ */
+static __noinline int retire(struct vm_area_struct *vma)
+{
+	struct vma_entry *entry;
+	__u32 index;
+
+	if (!find_index(vma, &index))
+		return 0;
+	remove_key(vma);
+	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	if (!entry || entry->key != (__u64)vma)
+		return 0;
+	name_forked(entry);
+	entry->key = 0;
+	entry->record.header.state = VMA_UNMAPPED;
+	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record), wakeup_flag())) {
+		/* the walk ships it */
+		entry->use = ENTRY_CLOSED;
+		count(&cpu_stats()->closed_late);
+		return 0;
+	}
+	give_back(entry, index);
+	return 0;
+}
+
+/* ---- a VMA that is not in the table ------------------------------------ */
+
+/* Whose mapping it is: mm->owner exists only with CONFIG_MEMCG. */
+static __always_inline bool remote_owner_passes(struct vm_area_struct *vma)
+{
+	struct task_struct *owner;
+
+	if (!by_tgid && !by_cgroup)
+		return true;
+	if (by_cgroup || !bpf_core_field_exists(vma->vm_mm->owner))
+		return false;
+	owner = vma->vm_mm->owner;
+	return owner && tgid_passes(owner);
+}
+
+/* Decides on a VMA that the table does not have, and remembers the decision. */
+static __noinline __u32 consider(struct vm_area_struct *vma)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool own = task->mm == vma->vm_mm, passes;
+
+	if (is_own(task))
+		return ENTRY_OWN;
+	passes = own ? tgid_passes(task) : remote_owner_passes(vma);
+	if (passes && map_passes(map_of_vma(vma)))
+		return make_entry(vma, own ? 0 : VMA_FORKED, 0);
+	/* a task can move into the cgroup later; all else stays as it is */
+	if (own && !by_cgroup)
+		insert_key(vma, ENTRY_FILTERED);
+	return ENTRY_FILTERED;
+}
+
+static __always_inline __u32 index_of(struct vm_area_struct *vma)
+{
+	__u32 index;
+
+	return find_index(vma, &index) ? index : consider(vma);
+}
+
+/* The entry at index if it is this VMA's; else the event is counted as what it is. */
+static __always_inline struct vma_entry *entry_or_count(struct vm_area_struct *vma, __u32 index)
+{
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+
+	if (entry && entry->key == (__u64)vma)
+		return entry;
+	if (index == ENTRY_OWN)
+		count(&selftest_hits);
+	else if (index == ENTRY_FILTERED)
+		count(&cpu_stats()->filtered);
+	else
+		count(&cpu_stats()->table_full);
+	return NULL;
+}
+
+/* ---- faults -------------------------------------------------------------- */
+
+#define UNTIMED_EXIT_SEEN (~0ULL)
+#define UNTIMED_EXIT_MISSED (~0ULL - 1)
+
+static __always_inline __u32 origin_of(struct vm_fault *vmf, __u32 flags)
+{
+	struct syscall_now now = {};
+	struct task_struct *task;
+
+	if (flags & FAULT_FLAG_USER)
+		return ORIGIN_USER;
+	task = bpf_get_current_task_btf();
+	if (task->mm != vmf->vma->vm_mm)
+		return ORIGIN_REMOTE;
+	read_syscall(task, &now);
+	return now.populates ? ORIGIN_POPULATE : ORIGIN_KERNEL;
+}
+
+static __always_inline void account(struct vma_entry *entry, struct vm_fault *vmf,
+				    __u64 elapsed, bool failed)
+{
+	struct vma_counts *counts = &entry->record.counts;
+	__u32 flags = vmf->flags;
+	__u32 access = flags & FAULT_FLAG_WRITE ? ACCESS_WRITE : ACCESS_READ;
+	__u32 lock = flags & FAULT_FLAG_VMA_LOCK ? UNDER_VMA_LOCK : UNDER_MMAP_LOCK;
+	__u32 origin = origin_of(vmf, flags);
+	__u64 bin;
+
+	count(&counts->cells[access][origin & (ORIGINS - 1)][lock]);
+	if (failed) {
+		count(&counts->failed);
+	} else {
+		bin = (vmf->address - entry->record.identity.where_start) >>
+		      (entry->bin_shift & 63);
+		count(&counts->where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
+	}
+	if (!timed)
+		return;
+	if (elapsed == UNTIMED_EXIT_SEEN) {
+		count(&counts->untimed_exit_seen);
+	} else if (elapsed == UNTIMED_EXIT_MISSED) {
+		count(&counts->untimed_exit_missed);
+		count(&cpu_stats()->exit_missed);
+	} else {
+		dist_add(&counts->fault_ns, NS_SLOTS, elapsed);
+	}
+}
+
+static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
+{
+	__u32 number = mix(vmf) >> 51;	/* 13 bits: FAULT_SLOTS */
+
+	return bpf_map_lookup_elem(&fault_slots, &number);
+}
+
+/*
+ * Another thread's run holds the slot: hands off, or its time would be lost
+ * and its exit counted twice. What is older than a second is a leftover.
+ */
+static __always_inline bool slot_is_taken(struct fault_slot *slot, struct vm_fault *vmf, __u64 now)
+{
+	return slot->state != SLOT_FREE && slot->vmf != (__u64)vmf &&
+	       now - slot->start < 1000000000;
+}
+
+static __always_inline int handler_enter(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct fault_slot *slot;
+	__u32 index = index_of(vma);
+	__u64 now;
+
+	if (index >= ENTRY_NONE_ABOVE)
+		return 0;
+	slot = slot_of(vmf);
+	if (!slot)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (slot_is_taken(slot, vmf, now))
+		return 0;
+	slot->vmf = (__u64)vmf;
+	slot->address = vmf->address;
+	slot->entry = index;
+	slot->start = now;
+	slot->state = SLOT_ENTERED;
+	return 0;
+}
+
+static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
+{
+	__u64 now = bpf_ktime_get_ns(), elapsed = UNTIMED_EXIT_SEEN;
+	struct vm_area_struct *vma = vmf->vma;
+	struct fault_slot *slot = slot_of(vmf);
+	bool final = !exact || (ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE)), taken;
+	struct vma_entry *entry;
+	__u32 index;
+
+	if (!slot)
+		return 0;
+	taken = slot_is_taken(slot, vmf, now);
+	if (!taken && slot->state == SLOT_ENTERED && slot->address == vmf->address) {
+		index = slot->entry;
+		elapsed = now - slot->start;
+	} else {
+		index = index_of(vma);
+	}
+	if (!taken)
+		slot->state = SLOT_FREE;
+	if (ret & VM_FAULT_RETRY)
+		return 0;
+	/* in exact counting the installed page is counted where its PTE is written */
+	if (!final && (taken || index >= ENTRY_NONE_ABOVE))
+		return 0;
+	entry = entry_or_count(vma, index);
+	if (!entry)
+		return 0;
+	count(&entry->record.counts.exits);
+	if (final) {
+		account(entry, vmf, elapsed, ret & VM_FAULT_ERROR);
+		return 0;
+	}
+	slot->vmf = (__u64)vmf;
+	slot->address = vmf->address;
+	slot->entry = index;
+	slot->row = entry->record.identity.id;
+	slot->elapsed = elapsed;
+	slot->start = now;
+	slot->state = elapsed == UNTIMED_EXIT_SEEN ? SLOT_EXITED_UNTIMED : SLOT_EXITED;
+	return 0;
+}
+
+SEC("?fentry")
+int BPF_PROG(array_fault_enter, struct vm_fault *vmf)
+{
+	return handler_enter(vmf);
+}
+
+SEC("?fexit")
+int BPF_PROG(array_fault_exit, struct vm_fault *vmf, __u32 ret)
+{
+	return handler_exit(vmf, ret);
+}
+
+SEC("?fentry")
+int BPF_PROG(arena_fault_enter, struct vm_fault *vmf)
+{
+	return handler_enter(vmf);
+}
+
+SEC("?fexit")
+int BPF_PROG(arena_fault_exit, struct vm_fault *vmf, __u32 ret)
+{
+	return handler_exit(vmf, ret);
+}
+
+/*
+ * Where a PTE is written, under the page-table lock (mm/memory.c). The fault
+ * handler leaves its page in vmf->page; while .map_pages runs that is NULL.
+ */
+SEC("?fentry/set_pte_range")
+int BPF_PROG(pte_installed, struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	__u64 ops = (__u64)vma->vm_ops, elapsed = UNTIMED_EXIT_MISSED;
+	struct fault_slot *slot;
+	struct vma_entry *entry;
+	__u32 index;
+
+	if (ops != array_vm_ops && ops != arena_vm_ops)
+		return 0;
+	if (!vmf->page)
+		return 0;
+	slot = timed ? slot_of(vmf) : NULL;
+	if (slot && slot->vmf == (__u64)vmf && slot->address == vmf->address &&
+	    slot->state >= SLOT_EXITED) {
+		index = slot->entry;
+		elapsed = slot->state == SLOT_EXITED ? slot->elapsed : UNTIMED_EXIT_SEEN;
+		slot->state = SLOT_FREE;
+	} else {
+		index = index_of(vma);
+	}
+	entry = entry_or_count(vma, index);
+	if (entry)
+		account(entry, vmf, elapsed, false);
+	return 0;
+}
+
+/* ---- the life of a VMA --------------------------------------------------- */
+
+static __always_inline struct mmap_slot *mmap_slot_of(struct vm_area_struct *vma)
+{
+	__u32 number = mix(vma) >> 54;	/* 10 bits: MMAP_SLOTS */
+
+	return bpf_map_lookup_elem(&mmap_slots, &number);
+}
+
+SEC("?fentry/bpf_map_mmap")
+int BPF_PROG(map_mmap_enter, struct file *file, struct vm_area_struct *vma)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+
+	if (!slot)
+		return 0;
+	slot->start = bpf_ktime_get_ns();
+	slot->vma = (__u64)vma;
+	return 0;
+}
+
+SEC("?fexit/bpf_map_mmap")
+int BPF_PROG(map_mmap_exit, struct file *file, struct vm_area_struct *vma, int ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mmap_slot *slot = mmap_slot_of(vma);
+	struct syscall_now now = {};
+	__u32 flags = 0;
+	__u64 ns = 0;
+
+	if (slot && slot->vma == (__u64)vma) {
+		ns = bpf_ktime_get_ns() - slot->start;
+		flags = VMA_MMAP_SEEN;
+		slot->vma = 0;
+	}
+	if (ret || is_own(task))
+		return 0;
+	retire(vma);	/* its close was missed, if there is one of this address */
+	if (!tgid_passes(task) || !map_passes(map_of_vma(vma))) {
+		if (!by_cgroup)
+			insert_key(vma, ENTRY_FILTERED);
+		return 0;
+	}
+	read_syscall(task, &now);
+	if (now.mmap_populate)
+		flags |= VMA_MMAP_POPULATE;
+	make_entry(vma, flags, ns);
+	return 0;
+}
+
+/* A VMA is copied by fork, or split, or moved by mremap. */
+static __always_inline int vma_opened(struct vm_area_struct *vma)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool forked = task->mm != vma->vm_mm;
+	struct mm_owner nobody_yet = {};
+	__u64 mm = (__u64)vma->vm_mm;
+
+	if (is_own(task))
+		return 0;
+	retire(vma);
+	/* with -p a child is another process, and not named */
+	if (!tgid_passes(task) || (forked && by_tgid && !by_descent) ||
+	    !map_passes(map_of_vma(vma))) {
+		if (!by_cgroup)
+			insert_key(vma, ENTRY_FILTERED);
+		return 0;
+	}
+	if (forked)
+		bpf_map_update_elem(&forked_mms, &mm, &nobody_yet, BPF_ANY);
+	make_entry(vma, forked ? VMA_FORKED : VMA_OPENED, 0);
+	return 0;
+}
+
+SEC("?fentry")
+int BPF_PROG(array_open, struct vm_area_struct *vma)
+{
+	return vma_opened(vma);
+}
+
+SEC("?fentry")
+int BPF_PROG(arena_open, struct vm_area_struct *vma)
+{
+	return vma_opened(vma);
+}
+
+SEC("?fentry")
+int BPF_PROG(array_close, struct vm_area_struct *vma)
+{
+	return retire(vma);
+}
+
+SEC("?fentry")
+int BPF_PROG(arena_close, struct vm_area_struct *vma)
+{
+	return retire(vma);
+}
+
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 parent_tgid = visible_tgid(parent), child_tgid = visible_tgid(child);
+	__u64 mm = (__u64)child->mm;
+	struct mm_owner *owner;
+	__u8 yes = 1;
+
+	if (parent->tgid == child->tgid)
+		return 0;
+	owner = bpf_map_lookup_elem(&forked_mms, &mm);
+	if (owner) {
+		bpf_probe_read_kernel_str(owner->comm, COMM_BYTES, &child->comm);
+		owner->pid = child_tgid;
+	}
+	if (by_descent && bpf_map_lookup_elem(&traced_tgids, &parent_tgid))
+		bpf_map_update_elem(&traced_tgids, &child_tgid, &yes, BPF_ANY);
+	return 0;
+}
+
+/* ---- walking the table ---------------------------------------------------- */
+
+/* Changes whenever a count does. */
+static __always_inline __u64 activity(struct vma_counts *counts)
+{
+	__u64 *cells = &counts->cells[0][0][0], sum = 1;
+
+	for (int i = 0; i < NS_SLOTS; i++)
+		sum += counts->fault_ns.slots[i] + counts->batch_ns.slots[i];
+	for (int i = 0; i < BATCH_SLOTS; i++)
+		sum += counts->batch_pages.slots[i];
+	for (int i = 0; i < ACCESSES * ORIGINS * LOCKS; i++)
+		sum += cells[i];
+	return sum + counts->untimed_exit_seen + counts->untimed_exit_missed +
+	       counts->exits + counts->failed + counts->batches_declined +
+	       counts->batches_untimed;
+}
+
+/* A split moves the ends of a VMA without a word to its handlers. */
+static __always_inline void refresh_place(struct vma_entry *entry)
+{
+	struct vm_area_struct *vma = (void *)entry->key;
+	__u64 start, end, offset;
+
+	if (!vma)
+		return;
+	start = BPF_CORE_READ(vma, vm_start);
+	end = BPF_CORE_READ(vma, vm_end);
+	offset = BPF_CORE_READ(vma, vm_pgoff);
+	if (*(volatile __u64 *)&entry->key != (__u64)vma)
+		return;
+	entry->record.identity.start = start;
+	entry->record.identity.end = end;
+	entry->record.identity.map_offset_pages = offset;
+}
+
+static __always_inline bool ship_live(struct vma_entry *entry, struct walk *walk)
+{
+	__u64 now = activity(&entry->record.counts);
+	__u64 row = entry->record.identity.id;
+	struct vma_record *copy;
+
+	if (entry->shipped == now && walk->mode != WALK_SHIP_LAST)
+		return true;
+	refresh_place(entry);
+	name_forked(entry);
+	copy = bpf_ringbuf_reserve(&records, sizeof(*copy), 0);
+	if (!copy)
+		return false;
+	bpf_probe_read_kernel(copy, sizeof(*copy), &entry->record);
+	/* the VMA may have closed, and its entry been taken anew, meanwhile */
+	if (entry->record.identity.id != row || entry->use != ENTRY_LIVE ||
+	    copy->identity.id != row || copy->header.state != VMA_MAPPED) {
+		bpf_ringbuf_discard(copy, BPF_RB_NO_WAKEUP);
+		return true;
+	}
+	bpf_ringbuf_submit(copy, BPF_RB_NO_WAKEUP);
+	entry->shipped = now;
+	walk->shipped++;
+	return true;
+}
+
+static __always_inline bool ship_closed(struct vma_entry *entry, __u32 index, struct walk *walk)
+{
+	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record),
+			       BPF_RB_NO_WAKEUP))
+		return false;
+	give_back(entry, index);
+	walk->shipped++;
+	return true;
+}
+
+static long walk_entry(__u32 offset, void *context)
+{
+	struct walk *walk = context;
+	__u32 index = walk->next;
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+	bool room = true;
+
+	if (!entry)
+		return 1;
+	if (walk->mode == WALK_MARK)
+		entry->record.identity.exits_before = entry->record.counts.exits;
+	else if (entry->use == ENTRY_LIVE)
+		room = ship_live(entry, walk);
+	else if (entry->use == ENTRY_CLOSED)
+		room = ship_closed(entry, index, walk);
+	if (!room) {
+		walk->full = 1;
+		return 1;
+	}
+	walk->next = index + 1;
+	return 0;
+}
+
+SEC("syscall")
+int walk_table(struct walk *walk)
+{
+	struct walk local = { .mode = walk->mode, .next = walk->next };
+	__u32 used = high_water < max_entries ? high_water : max_entries;
+
+	if (local.next < used)
+		bpf_loop(used - local.next, walk_entry, &local, 0);
+	walk->next = local.next;
+	walk->shipped = local.shipped;
+	walk->full = local.full;
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What faults.bpf.c and its loader share beside the records. */
+#ifndef LAZYFAULT_FAULTS_H
+#define LAZYFAULT_FAULTS_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#define BUCKET_WAYS 8
+#define STATS_CPUS 128		/* a power of two; CPUs above share */
+#define INSERT_LOCKS 64		/* a power of two */
+#define FAULT_SLOTS 8192	/* a power of two */
+#define MMAP_SLOTS 1024		/* a power of two */
+
+/* Events that no row has, per CPU to keep cache lines apart. */
+struct fault_stats {
+	__u64 filtered;		/* faults that the filters left out */
+	__u64 table_full;	/* faults of VMAs that found no entry */
+	__u64 closed_late;	/* closed VMAs that found the ring full: late, not lost */
+	__u64 exit_missed;	/* faults whose exit was missed, but whose page was counted */
+	__u64 pad[4];
+};
+
+enum slot_state { SLOT_FREE, SLOT_ENTERED, SLOT_EXITED, SLOT_EXITED_UNTIMED };
+
+/*
+ * Where a thread notes its handler run until the PTE is written. A slot that
+ * stays EXITED belongs to a run that raced, or to one in flight.
+ */
+struct fault_slot {
+	__u64 vmf;		/* struct vm_fault *, on the thread's own stack */
+	__u64 address;
+	__u64 start;		/* ns, CLOCK_MONOTONIC */
+	__u64 elapsed;		/* ns */
+	__u32 entry;		/* index */
+	__u32 state;		/* enum slot_state */
+	__u64 row;		/* vma_identity.id of that entry */
+	__u64 pad[2];
+};
+
+enum walk_mode {
+	WALK_MARK,	/* note each entry's exits, before the slots are read */
+	WALK_SHIP,	/* copy what changed to the ring buffer */
+	WALK_SHIP_LAST,	/* copy all; when the programs are off */
+};
+
+/* In and out of the program that walks the table. */
+struct walk {
+	__u32 mode;		/* enum walk_mode */
+	__u32 next;		/* in: where to begin; out: where the ring was full */
+	__u32 shipped;		/* out: records */
+	__u32 full;		/* out: 1 if the ring was full: drain and call again */
+};
+
+#endif

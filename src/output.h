@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where data goes: stdout, or a file that is created with care. */
+#ifndef LAZYFAULT_OUTPUT_H
+#define LAZYFAULT_OUTPUT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/*
+ * Opens path for writing from its start, mode 0600 if it is new; NULL: stdout.
+ * A link, a directory or a device is refused, and nothing is lost of it. NULL
+ * with a message on failure.
+ */
+FILE *output_open(const char *path, char *message, size_t message_bytes);
+/* Closes it; 0, or the positive errno of a write that failed at last. */
+int output_close(FILE *out);
+
+#endif

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Opens, configures, loads and attaches the fault programs, and moves their
+ * records into the table. What cannot be attached becomes a gap that is told;
+ * only when nothing can be counted is it a failure.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "faults.h"
+#include "faults.skel.h"
+#include "records.h"
+#include "tracer.h"
+#include "vma_table.h"
+
+#define DEFAULT_RING_BYTES (1 << 20)
+
+/* A row and its handler runs that were neither accounted nor failed yet. */
+struct pending_row {
+	uint64_t row, runs;
+};
+
+struct tracer {
+	struct faults_bpf *skeleton;
+	struct ring_buffer *ring;
+	const struct fault_slot *slots;	/* mapped */
+	bool exact, timed;
+	bool detached;
+	struct tracer_gap gaps[TRACER_GAPS];
+	size_t gap_count;
+	struct vma_table *table;	/* while draining */
+	struct pending_row *pending;
+	size_t pending_count;
+	int drain_error;
+	uint64_t torn;			/* snapshots refused in the last drain */
+};
+
+/* What this run asks for, lowered step by step to what the kernel grants. */
+struct plan {
+	bool exact, timed;
+};
+
+static void add_gap(struct tracer *tracer, const char *what, const char *why)
+{
+	struct tracer_gap *gap;
+
+	if (tracer->gap_count == TRACER_GAPS)
+		return;
+	gap = &tracer->gaps[tracer->gap_count++];
+	gap->what = what;
+	snprintf(gap->why, sizeof(gap->why), "%s", why);
+}
+
+static bool is_lazy(const struct handlers *handlers, enum type_index type)
+{
+	enum map_mode mode = handlers_mode(&handlers->types[type]);
+
+	return mode == MODE_LAZY || mode == MODE_LAZY_AROUND ||
+	       (mode == MODE_UNKNOWN && handlers->types[type].fault.in_btf);
+}
+
+static bool any_lazy(const struct handlers *handlers)
+{
+	return is_lazy(handlers, TYPE_ARRAY) || is_lazy(handlers, TYPE_ARENA);
+}
+
+/* ---- configure ---- */
+
+static void fill_log2_table(unsigned char *table)
+{
+	for (unsigned int value = 1; value < 4096; value++)
+		table[value] = 32 - __builtin_clz(value);
+}
+
+static void set_constants(struct faults_bpf *skeleton, const struct tracer_config *config,
+			  const struct plan *plan)
+{
+	const struct handlers *handlers = config->handlers;
+	uint32_t ring = config->ring_bytes ? config->ring_bytes : DEFAULT_RING_BYTES;
+	uint32_t buckets = config->max_vmas / 2;
+
+	if (buckets < 2)
+		buckets = 2;
+	fill_log2_table((unsigned char *)skeleton->rodata->log2_table);
+	if (is_lazy(handlers, TYPE_ARRAY))
+		skeleton->rodata->array_vm_ops = handlers->types[TYPE_ARRAY].vm_ops;
+	if (is_lazy(handlers, TYPE_ARENA))
+		skeleton->rodata->arena_vm_ops = handlers->types[TYPE_ARENA].vm_ops;
+	skeleton->rodata->exact = plan->exact;
+	skeleton->rodata->timed = plan->timed;
+	skeleton->rodata->by_tgid = config->pid_count > 0;
+	skeleton->rodata->by_descent = config->descend;
+	skeleton->rodata->by_cgroup = config->cgroup_fd >= 0;
+	skeleton->rodata->by_map = config->map_count > 0;
+	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
+	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
+	skeleton->rodata->max_entries = config->max_vmas;
+	skeleton->rodata->bucket_mask = buckets - 1;
+	skeleton->rodata->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
+	skeleton->rodata->ring_half = ring / 2;
+
+	bpf_map__set_max_entries(skeleton->maps.vma_entries, config->max_vmas);
+	bpf_map__set_max_entries(skeleton->maps.free_entries, config->max_vmas);
+	bpf_map__set_max_entries(skeleton->maps.vma_keys, buckets);
+	bpf_map__set_max_entries(skeleton->maps.records, ring);
+}
+
+/* A program, the function it wants, and what is missing without it. */
+struct attachment {
+	struct bpf_program *program;
+	struct bpf_link **link;
+	const char *function;	/* NULL: fixed by its section */
+	const char *what;
+};
+
+#define ATTACHMENTS 12
+
+static size_t add(struct attachment *list, size_t count, struct bpf_program *program,
+		  struct bpf_link **link, const char *function, const char *what)
+{
+	list[count] = (struct attachment){ program, link, function, what };
+	return count + 1;
+}
+
+#define ADD(member, function, what) \
+	(count = add(list, count, skeleton->progs.member, &skeleton->links.member, function, what))
+
+static const char *target_of(const struct handler *handler)
+{
+	return handler->in_btf ? handler->name : NULL;
+}
+
+/*
+ * What to attach, in this order: where PTEs are written first, so that no
+ * handler's exit is seen whose installed page is not.
+ */
+static size_t plan_attachments(struct faults_bpf *skeleton, const struct handlers *handlers,
+			       const struct plan *plan, struct attachment *list)
+{
+	const struct type_handlers *array = &handlers->types[TYPE_ARRAY];
+	const struct type_handlers *arena = &handlers->types[TYPE_ARENA];
+	bool hook_handlers = plan->timed || !plan->exact;
+	size_t count = 0;
+
+	if (plan->exact && any_lazy(handlers))
+		ADD(pte_installed, NULL, "exact counts");
+	if (target_of(&array->close))
+		ADD(array_close, array->close.name, "unmapped arrays and ring buffers");
+	if (target_of(&array->open))
+		ADD(array_open, array->open.name, "arrays copied by fork, split or moved");
+	if (target_of(&arena->close))
+		ADD(arena_close, arena->close.name, "unmapped arenas");
+	if (target_of(&arena->open))
+		ADD(arena_open, arena->open.name, "moved arenas");
+	ADD(process_forked, NULL, "the PIDs of forked processes");
+	ADD(map_mmap_enter, NULL, "the time of mmap");
+	ADD(map_mmap_exit, NULL, "mmap calls");
+	if (hook_handlers && is_lazy(handlers, TYPE_ARRAY)) {
+		if (plan->timed)
+			ADD(array_fault_enter, target_of(&array->fault), "the time in array faults");
+		ADD(array_fault_exit, target_of(&array->fault), "array faults");
+	}
+	if (hook_handlers && is_lazy(handlers, TYPE_ARENA)) {
+		if (plan->timed)
+			ADD(arena_fault_enter, target_of(&arena->fault), "the time in arena faults");
+		ADD(arena_fault_exit, target_of(&arena->fault), "arena faults");
+	}
+	return count;
+}
+
+/* Programs whose target this kernel does not have are gaps, not failures. */
+static size_t drop_missing(struct tracer *tracer, struct attachment *list, size_t count)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *section = bpf_program__section_name(list[i].program);
+		const char *function = list[i].function ? list[i].function : strchr(section, '/');
+		bool needs_target = strstr(section, "fentry") || strstr(section, "fexit");
+
+		if (needs_target && !list[i].function && function)
+			function++;
+		if (needs_target && (!function || !btf ||
+		    btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) < 0)) {
+			char why[160];
+
+			snprintf(why, sizeof(why), "this kernel's BTF has no function %s",
+				 function ? function : "of the name its mappings use");
+			add_gap(tracer, list[i].what, why);
+			continue;
+		}
+		list[kept++] = list[i];
+	}
+	btf__free(btf);
+	return kept;
+}
+
+static int choose_programs(const struct attachment *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int error;
+
+		bpf_program__set_autoload(list[i].program, true);
+		if (!list[i].function)
+			continue;
+		error = bpf_program__set_attach_target(list[i].program, 0, list[i].function);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static int set_filters(struct faults_bpf *skeleton, const struct tracer_config *config)
+{
+	const __u32 zero = 0;
+	const __u8 yes = 1;
+	__u32 key;
+
+	for (size_t i = 0; i < config->pid_count; i++) {
+		key = config->pids[i];
+		if (bpf_map__update_elem(skeleton->maps.traced_tgids, &key, sizeof(key),
+					 &yes, sizeof(yes), BPF_ANY))
+			return -errno;
+	}
+	for (size_t i = 0; i < config->map_count; i++)
+		if (bpf_map__update_elem(skeleton->maps.traced_maps, &config->map_ids[i],
+					 sizeof(__u32), &yes, sizeof(yes), BPF_ANY))
+			return -errno;
+	if (config->cgroup_fd >= 0 &&
+	    bpf_map__update_elem(skeleton->maps.traced_cgroup, &zero, sizeof(zero),
+				 &config->cgroup_fd, sizeof(int), BPF_ANY))
+		return -errno;
+	return 0;
+}
+
+/* ---- attach ---- */
+
+static bool attach_all(struct tracer *tracer, const struct attachment *list, size_t count,
+		       const struct ground *ground, struct bpf_program **refused)
+{
+	bool any = false;
+
+	*refused = NULL;
+	for (size_t i = 0; i < count; i++) {
+		char why[sizeof(tracer->gaps[0].why)];
+
+		*list[i].link = bpf_program__attach(list[i].program);
+		if (*list[i].link) {
+			any = true;
+			continue;
+		}
+		explain_failure(ground, STEP_ATTACH, errno, bpf_program__name(list[i].program),
+				why, sizeof(why));
+		add_gap(tracer, list[i].what, why);
+		if (!*refused)
+			*refused = list[i].program;
+	}
+	return any;
+}
+
+/* Whether the hook that exact counting rests on sees a page come in. */
+static bool selftest_passes(struct faults_bpf *skeleton, const struct handlers *handlers)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	bool array = is_lazy(handlers, TYPE_ARRAY);
+	size_t page = sysconf(_SC_PAGESIZE);
+	volatile const char *mapping;
+	int fd;
+
+	fd = array ? bpf_map_create(BPF_MAP_TYPE_ARRAY, "lazyfault_probe", 4, page, 1, &options) :
+		     bpf_map_create(33 /* BPF_MAP_TYPE_ARENA */, "lazyfault_probe", 0, 0, 1, &options);
+	if (fd < 0)
+		return false;
+	mapping = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	if (mapping == MAP_FAILED) {
+		close(fd);
+		return false;
+	}
+	(void)*mapping;
+	munmap((void *)mapping, page);
+	close(fd);
+	return skeleton->bss->selftest_hits > 0;
+}
+
+static int on_record(void *context, void *data, size_t bytes);
+
+static int open_ring(struct tracer *tracer)
+{
+	size_t bytes = sizeof(struct fault_slot) * FAULT_SLOTS;
+
+	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->skeleton->maps.records), on_record,
+					tracer, NULL);
+	if (!tracer->ring)
+		return -errno;
+	tracer->slots = mmap(NULL, bytes, PROT_READ, MAP_SHARED,
+			     bpf_map__fd(tracer->skeleton->maps.fault_slots), 0);
+	if (tracer->slots == MAP_FAILED) {
+		tracer->slots = NULL;
+		return -errno;
+	}
+	tracer->pending = calloc(FAULT_SLOTS, sizeof(*tracer->pending));
+	return tracer->pending ? 0 : -ENOMEM;
+}
+
+static void close_skeleton(struct tracer *tracer)
+{
+	if (tracer->slots)
+		munmap((void *)tracer->slots, sizeof(struct fault_slot) * FAULT_SLOTS);
+	tracer->slots = NULL;
+	ring_buffer__free(tracer->ring);
+	tracer->ring = NULL;
+	free(tracer->pending);
+	tracer->pending = NULL;
+	faults_bpf__destroy(tracer->skeleton);
+	tracer->skeleton = NULL;
+}
+
+enum outcome { STARTED, LOWERED, FAILED };
+
+/* One try of a plan; LOWERED: the plan asked too much and was changed. */
+static enum outcome try_plan(struct tracer *tracer, const struct tracer_config *config,
+			     struct plan *plan, const struct ground *ground, char *message,
+			     size_t message_bytes)
+{
+	struct attachment list[ATTACHMENTS];
+	struct bpf_program *refused;
+	struct faults_bpf *skeleton;
+	size_t count;
+	int error;
+
+	tracer->gap_count = 0;
+	tracer->skeleton = skeleton = faults_bpf__open();
+	if (!skeleton) {
+		explain_failure(ground, STEP_OPEN, errno, "faults", message, message_bytes);
+		return FAILED;
+	}
+	set_constants(skeleton, config, plan);
+	count = plan_attachments(skeleton, config->handlers, plan, list);
+	count = drop_missing(tracer, list, count);
+	error = choose_programs(list, count);
+	if (error) {
+		explain_failure(ground, STEP_BTF, -error, "faults", message, message_bytes);
+		return FAILED;
+	}
+	if (faults_bpf__load(skeleton)) {
+		explain_failure(ground, STEP_LOAD, errno, "faults", message, message_bytes);
+		return FAILED;
+	}
+	error = set_filters(skeleton, config);
+	if (error) {
+		explain_failure(ground, STEP_MAP, -error, "filters", message, message_bytes);
+		return FAILED;
+	}
+	error = open_ring(tracer);
+	if (error) {
+		explain_failure(ground, STEP_RING, -error, "records", message, message_bytes);
+		return FAILED;
+	}
+	if (!attach_all(tracer, list, count, ground, &refused)) {
+		snprintf(message, message_bytes, "%s", tracer->gap_count ?
+			 tracer->gaps[0].why : "this kernel has nothing that could be traced");
+		return FAILED;
+	}
+	if (plan->exact && any_lazy(config->handlers) &&
+	    (!skeleton->links.pte_installed || !selftest_passes(skeleton, config->handlers))) {
+		plan->exact = false;
+		return LOWERED;
+	}
+	/* half a pair would count exits without times, or raced runs that were none */
+	if (plan->exact && plan->timed && refused &&
+	    ((is_lazy(config->handlers, TYPE_ARRAY) &&
+	      (!skeleton->links.array_fault_enter || !skeleton->links.array_fault_exit)) ||
+	     (is_lazy(config->handlers, TYPE_ARENA) &&
+	      (!skeleton->links.arena_fault_enter || !skeleton->links.arena_fault_exit)))) {
+		plan->timed = false;
+		return LOWERED;
+	}
+	return STARTED;
+}
+
+struct tracer *tracer_start(const struct tracer_config *config, char *message,
+			    size_t message_bytes)
+{
+	struct plan plan = { .exact = !config->light, .timed = !config->no_time };
+	struct tracer *tracer = calloc(1, sizeof(*tracer));
+	char lowered[TRACER_GAPS][512];
+	size_t lowered_count = 0;
+	enum outcome outcome;
+	struct ground ground;
+
+	if (!tracer) {
+		snprintf(message, message_bytes, "out of memory");
+		return NULL;
+	}
+	ground_look(&ground);
+	for (;;) {
+		bool was_exact = plan.exact;
+
+		outcome = try_plan(tracer, config, &plan, &ground, message, message_bytes);
+		if (outcome != LOWERED)
+			break;
+		snprintf(lowered[lowered_count++], sizeof(lowered[0]), "%s",
+			 was_exact != plan.exact ?
+			 (tracer->skeleton->links.pte_installed ?
+			  "set_pte_range() is there but does not see pages come in" :
+			  "set_pte_range() cannot be hooked here") :
+			 tracer->gaps[tracer->gap_count - 1].why);
+		close_skeleton(tracer);
+	}
+	if (outcome == FAILED) {
+		tracer_free(tracer);
+		return NULL;
+	}
+	tracer->exact = plan.exact;
+	tracer->timed = plan.timed;
+	if (!plan.exact && !config->light)
+		add_gap(tracer, "exact counting; it is light instead", lowered[0]);
+	if (!plan.timed && !config->no_time)
+		add_gap(tracer, "handler times", lowered[lowered_count - 1]);
+	return tracer;
+}
+
+bool tracer_is_exact(const struct tracer *tracer)
+{
+	return tracer->exact;
+}
+
+bool tracer_is_timed(const struct tracer *tracer)
+{
+	return tracer->timed;
+}
+
+const struct tracer_gap *tracer_gaps(const struct tracer *tracer, size_t *count)
+{
+	*count = tracer->gap_count;
+	return tracer->gaps;
+}
+
+/* ---- collect ---- */
+
+int tracer_fd(const struct tracer *tracer)
+{
+	return ring_buffer__epoll_fd(tracer->ring);
+}
+
+static uint64_t pending_runs(const struct tracer *tracer, uint64_t row)
+{
+	for (size_t i = 0; i < tracer->pending_count; i++)
+		if (tracer->pending[i].row == row)
+			return tracer->pending[i].runs;
+	return 0;
+}
+
+static int on_record(void *context, void *data, size_t bytes)
+{
+	struct tracer *tracer = context;
+	const struct vma_record *record = data;
+	int error;
+
+	/* never a negative return: it would end the poll and lose what follows */
+	if (bytes < sizeof(*record) || record->header.type != RECORD_VMA) {
+		tracer->drain_error = -EPROTO;
+		return 0;
+	}
+	if (tracer->detached)
+		error = vma_table_add_last(tracer->table, record);
+	else
+		error = vma_table_add(tracer->table, record,
+				      pending_runs(tracer, record->identity.id));
+	if (error == -EAGAIN)
+		tracer->torn++;
+	else if (error)
+		tracer->drain_error = error;
+	return 0;
+}
+
+int tracer_drain(struct tracer *tracer, struct vma_table *table)
+{
+	int result;
+
+	tracer->table = table;
+	tracer->drain_error = 0;
+	result = ring_buffer__consume(tracer->ring);
+	tracer->table = NULL;
+	return result < 0 ? result : tracer->drain_error;
+}
+
+/* Runs that have left the handler and written no PTE yet: in flight, or raced. */
+static void look_at_slots(struct tracer *tracer)
+{
+	tracer->pending_count = 0;
+	for (size_t i = 0; i < FAULT_SLOTS; i++) {
+		const volatile struct fault_slot *slot = &tracer->slots[i];
+		uint64_t row = slot->row;
+		size_t j;
+
+		if (slot->state < SLOT_EXITED)
+			continue;
+		for (j = 0; j < tracer->pending_count && tracer->pending[j].row != row; j++)
+			;
+		if (j == tracer->pending_count)
+			tracer->pending[tracer->pending_count++] = (struct pending_row){ row, 0 };
+		tracer->pending[j].runs++;
+	}
+}
+
+static int walk(struct tracer *tracer, struct walk *walk)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = walk, .ctx_size_in = sizeof(*walk));
+	int fd = bpf_program__fd(tracer->skeleton->progs.walk_table);
+
+	return bpf_prog_test_run_opts(fd, &options) ? -errno : 0;
+}
+
+static int ship_and_drain(struct tracer *tracer, struct vma_table *table)
+{
+	struct walk ship = { .mode = tracer->detached ? WALK_SHIP_LAST : WALK_SHIP };
+	int error;
+
+	tracer->torn = 0;
+	do {
+		ship.full = 0;
+		error = walk(tracer, &ship);
+		if (!error)
+			error = tracer_drain(tracer, table);
+	} while (!error && ship.full);
+	return error;
+}
+
+int tracer_collect(struct tracer *tracer, struct vma_table *table)
+{
+	struct walk mark = { .mode = WALK_MARK };
+	int error;
+
+	if (tracer->detached)
+		return ship_and_drain(tracer, table);
+	error = walk(tracer, &mark);
+	if (error)
+		return error;
+	look_at_slots(tracer);
+	/* a snapshot taken in mid-fault is taken again; a storm may win, then it waits */
+	for (int tries = 0; tries < 4; tries++) {
+		error = ship_and_drain(tracer, table);
+		if (error || !tracer->torn)
+			break;
+	}
+	return error;
+}
+
+/* ---- losses ---- */
+
+static uint64_t misses_of(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {};
+	__u32 bytes = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &bytes))
+		return 0;
+	return info.recursion_misses;
+}
+
+void tracer_losses(struct tracer *tracer, struct losses *losses)
+{
+	struct faults_bpf *skeleton = tracer->skeleton;
+	uint64_t exits = misses_of(skeleton->progs.array_fault_exit) +
+			 misses_of(skeleton->progs.arena_fault_exit);
+	uint64_t counted = 0;	/* of these, runs whose page was counted all the same */
+
+	memset(losses, 0, sizeof(*losses));
+	for (int cpu = 0; cpu < STATS_CPUS; cpu++) {
+		losses->vma_table_full += skeleton->bss->stats[cpu].table_full;
+		counted += skeleton->bss->stats[cpu].exit_missed;
+	}
+	if (tracer->exact) {
+		losses->recursion = misses_of(skeleton->progs.pte_installed);
+		losses->unseen_runs = exits > counted ? exits - counted : 0;
+	} else {
+		losses->recursion = exits;
+	}
+}
+
+uint64_t tracer_filtered(struct tracer *tracer)
+{
+	uint64_t filtered = 0;
+
+	for (int cpu = 0; cpu < STATS_CPUS; cpu++)
+		filtered += tracer->skeleton->bss->stats[cpu].filtered;
+	return filtered;
+}
+
+uint64_t tracer_memory(const struct tracer *tracer)
+{
+	struct bpf_map *map;
+	uint64_t bytes = 0;
+
+	bpf_object__for_each_map(map, tracer->skeleton->obj) {
+		uint64_t entries = bpf_map__max_entries(map);
+
+		if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
+			bytes += entries;
+		else
+			bytes += entries * (((uint64_t)bpf_map__key_size(map) + 7) / 8 * 8 +
+					    ((uint64_t)bpf_map__value_size(map) + 7) / 8 * 8);
+	}
+	return bytes;
+}
+
+/* ---- the end ---- */
+
+static void drop(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
+}
+
+/* A run that has left its handler writes its PTE at once, if it ever does. */
+static void let_runs_land(void)
+{
+	const struct timespec moment = { .tv_nsec = 20 * 1000 * 1000 };
+
+	nanosleep(&moment, NULL);
+}
+
+void tracer_detach(struct tracer *tracer)
+{
+	struct faults_bpf *skeleton = tracer->skeleton;
+
+	if (tracer->detached || !skeleton)
+		return;
+	tracer->detached = true;
+	drop(&skeleton->links.array_fault_enter);
+	drop(&skeleton->links.arena_fault_enter);
+	drop(&skeleton->links.array_fault_exit);
+	drop(&skeleton->links.arena_fault_exit);
+	if (tracer->exact && tracer->timed)
+		let_runs_land();
+	faults_bpf__detach(skeleton);
+}
+
+void tracer_free(struct tracer *tracer)
+{
+	if (!tracer)
+		return;
+	if (tracer->skeleton)
+		tracer_detach(tracer);
+	close_skeleton(tracer);
+	free(tracer);
+}

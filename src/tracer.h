@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's side of the fault report as the user's side sees it: loads and
+ * attaches the programs, brings their records into a vma_table, tells losses.
+ */
+#ifndef LAZYFAULT_TRACER_H
+#define LAZYFAULT_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "handlers.h"
+#include "model.h"
+
+struct vma_table;
+struct tracer;
+
+struct tracer_config {
+	const struct handlers *handlers;
+	bool light, no_time;
+	const pid_t *pids;	/* as the tracer's PID namespace numbers them */
+	size_t pid_count;
+	bool descend;		/* trace their children, too */
+	const uint32_t *map_ids;
+	size_t map_count;
+	int cgroup_fd;		/* of a cgroup v2 directory; -1: none */
+	uint32_t max_vmas;	/* a power of two */
+	uint32_t ring_bytes;	/* 0: the default */
+};
+
+/* A program that is not attached, and why; the run goes on without it. */
+struct tracer_gap {
+	const char *what;	/* "the time in arena faults", static */
+	char why[512];
+};
+
+#define TRACER_GAPS 12
+
+/*
+ * Loads and attaches. NULL if nothing can be traced: message then holds the
+ * cause and the remedy. Where exact counting is not to be had, the tracer is
+ * light, and says so among its gaps.
+ */
+struct tracer *tracer_start(const struct tracer_config *config, char *message,
+			    size_t message_bytes);
+bool tracer_is_exact(const struct tracer *tracer);
+bool tracer_is_timed(const struct tracer *tracer);
+const struct tracer_gap *tracer_gaps(const struct tracer *tracer, size_t *count);
+
+/* A file descriptor to wait on: readable when the ring wants to be drained. */
+int tracer_fd(const struct tracer *tracer);
+/* Takes the records that are in the ring. 0 or -errno. */
+int tracer_drain(struct tracer *tracer, struct vma_table *table);
+/* Has the kernel ship what changed, and takes it. 0 or -errno. */
+int tracer_collect(struct tracer *tracer, struct vma_table *table);
+
+/* Cumulative since tracing began. */
+void tracer_losses(struct tracer *tracer, struct losses *losses);
+/* Faults that the filters left out. */
+uint64_t tracer_filtered(struct tracer *tracer);
+/* Bytes of kernel memory in the tracer's maps. */
+uint64_t tracer_memory(const struct tracer *tracer);
+
+/* Takes the programs off; collecting is still possible, and then complete. */
+void tracer_detach(struct tracer *tracer);
+void tracer_free(struct tracer *tracer);	/* NULL is fine; detaches */
+
+#endif
