@@ -54,15 +54,9 @@ enum {	/* keys of options without a letter */
 	KEY_VERSION,
 };
 
+/* What each sorts by is the text report's; a test holds the two together. */
 const char *const vma_sort_keys[] = {
-	"faults",	/* faults, most first */
-	"installed",	/* installed pages, most first */
-	"time",		/* handler time of faults and batches, most first */
-	"max",		/* the longest fault, longest first */
-	"pages",	/* size, largest first */
-	"pid",		/* lowest first */
-	"map",		/* map id, lowest first */
-	NULL
+	"faults", "installed", "time", "batches", "raced", "pid", "map", "start", NULL
 };
 
 struct command_entry {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "sink.h"
 
 #include "contains.h"
 
@@ -366,6 +367,72 @@ static void test_sort_keys(void **state)
 	}
 }
 
+/* Each of eight VMAs comes first by one key only. */
+static void report_vma(struct sink *sink, size_t number)
+{
+	struct vma_report vma = {
+		.span = SPAN_TOTAL, .mapped = true, .row = number, .pid = 50, .comm = "comm",
+		.map = { .id = 50, .name = "name", .type = "array" },
+		.start = 0x50000, .end = 0x60000, .pages = 16,
+	};
+
+	snprintf(vma.comm, sizeof(vma.comm), "vma%zu", number);
+	vma.faults.total = number == 0 ? 9 : 1;
+	vma.installed_pages = number == 1 ? 9 : 1;
+	dist_add(&vma.fault_ns, number == 2 ? 9 : 1);
+	vma.batches.total = number == 3 ? 9 : 1;
+	vma.faults.raced = number == 4 ? 9 : 1;
+	vma.pid = number == 5 ? 1 : 50;
+	vma.map.id = number == 6 ? 1 : 50;
+	vma.start = number == 7 ? 0x10000 : 0x50000;
+	sink->ops->vma(sink, &vma);
+}
+
+static void assert_sorts_first(const char *key, const char *comm)
+{
+	static const char *const types[] = { "array", "arena", "ringbuf" };
+	const struct summary_report summary = { .verdict = "" };
+	const struct text_options options = { .sort_key = key, .top = 1, .quiet = true };
+	struct run_start start = { .version = "", .kernel = "", .arch = "", .page_bytes = 4096 };
+	size_t bytes;
+	char *text;
+	FILE *out = open_memstream(&text, &bytes);
+	struct sink *sink = text_sink_new(out, &options);
+
+	for (size_t i = 0; i < COUNT_OF(types); i++)
+		start.types[i].type = types[i];
+	sink->ops->start(sink, &start);
+	for (size_t i = 0; i < 8; i++)
+		report_vma(sink, i);
+	sink->ops->summary(sink, &summary);
+	sink_free(sink);
+	fclose(out);
+	if (!strstr(text, comm))
+		fail_msg("sorted by %s, %s does not come first: %s", key, comm, text);
+	free(text);
+}
+
+/* Each key that --sort takes is known to the text report, which orders by it. */
+static void test_sort_keys_are_those_of_the_text_report(void **state)
+{
+	static const struct {
+		const char *key, *first;
+	} order[] = {
+		{ "faults", "(vma0)" }, { "installed", "(vma1)" }, { "time", "(vma2)" },
+		{ "batches", "(vma3)" }, { "raced", "(vma4)" }, { "pid", "(vma5)" },
+		{ "map", "(vma6)" }, { "start", "(vma7)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(order); i++) {
+		assert_non_null(vma_sort_keys[i]);
+		assert_string_equal(vma_sort_keys[i], order[i].key);
+		assert_sorts_first(order[i].key, order[i].first);
+	}
+	assert_null(vma_sort_keys[COUNT_OF(order)]);
+	assert_sorts_first(NULL, order[0].first);
+}
+
 static void test_map_forms(void **state)
 {
 	static const struct {
@@ -706,6 +773,7 @@ int main(void)
 		cmocka_unit_test(test_limits_are_in_range),
 		cmocka_unit_test(test_pids_keep_order_without_repeats),
 		cmocka_unit_test(test_sort_keys),
+		cmocka_unit_test(test_sort_keys_are_those_of_the_text_report),
 		cmocka_unit_test(test_map_forms),
 		cmocka_unit_test(test_maps_and_interval),
 		cmocka_unit_test(test_command_to_run),
