@@ -4,7 +4,6 @@
  * no copy of its VMAs: one that touches its pages from outside, and some that
  * make noise by executing programs.
  */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <errno.h>

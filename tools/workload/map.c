@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Creates the BPF map that the workload maps, by bpf(2) itself. */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <errno.h>

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The workload's options: one table, each value checked once. */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <argp.h>
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define MAX_PAGES (1ULL << 20)		/* as many as an arena has, with 4 KiB pages */
 #define MAX_TIMES 1000000000ULL
-#define ALL_TOUCHES UINT64_MAX
-#define NOT_GIVEN UINT64_MAX
-
-enum order_plan { ORDER_FORWARD, ORDER_BACKWARD, ORDER_RANDOM, ORDER_STRIDE, ORDER_ONCE };
 
 enum key {
 	KEY_TYPE = 0x100, KEY_NAME, KEY_MAP_PAGES, KEY_VALUE_BYTES, KEY_NEW_MAP, KEY_PIN,
@@ -34,10 +26,11 @@ static const struct argp_option table[] = {
 	{ "name", KEY_NAME, "NAME", 0,
 	  "its name, up to 15 of A-Z a-z 0-9 _ . (default: workload; may be empty)", 1 },
 	{ "map-pages", KEY_MAP_PAGES, "N", 0,
-	  "its size (default: what the VMAs need); of a ring buffer the data's, a power of two", 1 },
+	  "its size (default: what the VMAs need); a ring buffer's data's, a power of two", 1 },
 	{ "value-size", KEY_VALUE_BYTES, "BYTES", 0,
 	  "of an array: bytes of one value (default: a page)", 1 },
-	{ "new-map", KEY_NEW_MAP, NULL, 0, "a new map for each round; the id goes with the old one", 1 },
+	{ "new-map", KEY_NEW_MAP, NULL, 0,
+	  "a new map for each round; the id goes with the old one", 1 },
 	{ "pin", KEY_PIN, "PATH", 0, "pin it there, until the end", 1 },
 	{ "arena-segv", KEY_ARENA_SEGV, NULL, 0,
 	  "an arena that refuses (BPF_F_SEGV_ON_FAULT): every touch is a failed fault", 1 },
@@ -53,11 +46,11 @@ static const struct argp_option table[] = {
 
 	{ .doc = "The touches, one byte of a page each:", .group = 3 },
 	{ "access", KEY_ACCESS, "HOW", 0,
-	  "read (the default), write, none, mixed[:K] (every page whose number K divides is written, "
-	  "the others are read; K is 2) or read-then-write", 3 },
+	  "read (the default), write, none, mixed[:K] (every page whose number K divides is "
+	  "written, the others are read; K is 2) or read-then-write", 3 },
 	{ "order", KEY_ORDER, "HOW", 0,
-	  "forward (the default), backward, random[:SEED], stride:K (0, K, 2K, ..., 1, K+1, ...) or "
-	  "once:LIST (only these, as 3,7-9,2)", 3 },
+	  "forward (the default), backward, random[:SEED], stride:K (0, K, 2K, ..., 1, K+1, ...) "
+	  "or once:LIST (only these, as 3,7-9,2)", 3 },
 	{ "threads", KEY_THREADS, "N", 0, "threads that touch", 3 },
 	{ "share", KEY_SHARE, "split|same", 0,
 	  "threads divide the pages (the default), or each touches all of them", 3 },
@@ -72,8 +65,8 @@ static const struct argp_option table[] = {
 
 	{ .doc = "Changes, with half of the touches before and half after them:", .group = 4 },
 	{ "madvise", KEY_MADVISE, "HOW", 0,
-	  "populate_read, populate_write (before any touch) or dontneed[:N] (after all touches; then "
-	  "they are made again, N times in all; on an eager kernel that ends in SIGBUS)", 4 },
+	  "none, populate_read, populate_write (before any touch) or dontneed[:N] (after all "
+	  "touches; then they are made again, N times in all; on an eager kernel that ends in SIGBUS)", 4 },
 	{ "fork", KEY_FORK, "WHEN", 0,
 	  "none, before-touch or half-touched: the child touches everything and exits", 4 },
 	{ "split", KEY_SPLIT, "mprotect|munmap", 0,
@@ -103,34 +96,31 @@ static const struct argp_option table[] = {
 
 /* What follows the vertical tab is printed behind the options. */
 static const char doc[] =
-	"Maps a BPF map and touches its pages in exactly known ways; prints what a tracer must have "
-	"seen. The truth comes from its own account, /proc/self/pagemap and getrusage().\v"
-	"One JSON object a line: \"map\" once the map is there, \"ready\" once it is mapped, \"vma\" for "
-	"each VMA when it has been touched, \"holding\", \"refused\" for a change that this kernel does "
-	"not allow, and \"summary\".\n\n"
-	"A \"vma\" says what it is (pid, comm, comm_hex, map_id, map_name, map_type, start, end, pages, "
-	"map_offset_pages, round, vma: its number, role: mapped, forked, moved, split-lower, split-middle "
-	"or split-upper), whether this kernel maps it eager or lazy (mode), how many of its pages were "
-	"touched (touched_read, touched_write), who brought them (origin), and what a tracer must say "
-	"of it (expect: total = read + write = user + populate + kernel + remote, failed ones included). "
-	"On an eager kernel these are 0, on a lazy one exact, unless the kernel has fault-around: then "
-	"installed, min_flt (traps and populate faults) and, with --observe, observed hold. Pages with "
-	"a PTE: present_before (right after mmap, fork or the split), present_after (at the end), "
-	"installed (by faults in this VMA). min_flt is counted where the touches are made; "
-	"min_flt_noise is what the same code faults without a map. raced_at_most: runs that came second.\n\n"
-	"A VMA that was split or moved has two parts: the counts until then are with split-middle (the "
-	"kernel's own VMA of before), and with the unmapped \"mapped\" one.\n\n"
-	"agrees: pagemap and the account match, and refused touches were foreseen. min_flt_agrees: "
-	"getrusage and the account match (not with fault-around). around: there are pages that nobody "
-	"touched.\n\n"
-	"Exit status: 0; 1 if something failed, or the account is wrong (agrees is false); 64 wrong usage.";
-
-struct parser {
-	struct options *o;
-	enum order_plan order;
-	uint64_t order_value;
-	const char *list;
-};
+	"Maps a BPF map and touches its pages in exactly known ways; prints what a tracer must "
+	"have seen. The truth comes from its own account, /proc/self/pagemap and getrusage().\v"
+	"One JSON object a line: \"map\" once the map is there, \"ready\" once it is mapped, "
+	"\"vma\" for each VMA when it has been touched, \"holding\", \"refused\" for a change "
+	"that this kernel does not allow, and \"summary\".\n\n"
+	"A \"vma\" says what it is: pid, comm (comm_hex: its bytes), map_id, map_name, "
+	"map_type, round, vma (its number), role (mapped, forked, moved, split-lower, "
+	"split-middle, split-upper), start, end, pages, map_offset_pages, mode (does this "
+	"kernel map it eager or lazy), populate, origin (who touched it).\n\n"
+	"expect is what a tracer must have seen in it: total = read + write = user + populate + "
+	"kernel + remote, each with the failed ones; a run that came second for a page is not "
+	"counted. It holds for eager and for lazy kernels. With fault-around, installed and "
+	"min_flt (one for each trap or page populated) hold instead, and observed (touches by "
+	"the pages that each brought).\n\n"
+	"touched_read, touched_write: pages. present_before, present_after: PTEs right after "
+	"mmap(), fork or the change, and at the end. installed: PTEs that faults in this VMA "
+	"wrote. min_flt: of the threads that touched, while they did; min_flt_noise: what the "
+	"same code faults without a map. raced_at_most: runs that may have come second. "
+	"failed_touches: SIGSEGV, SIGBUS.\n\n"
+	"The kernel's own VMA of before a split is the middle of after: its counts go on there. "
+	"One that moved is two: \"mapped\" until then, \"moved\" from then on.\n\n"
+	"agrees: pagemap shows every page of the account, and no touch failed unforeseen. "
+	"min_flt_agrees: so does min_flt (not with fault-around). around: pages are there that "
+	"nobody touched.\n\n"
+	"Exit status: 0; 1 if something failed, or agrees is false; 64 wrong usage.";
 
 const char *kind_name(enum map_kind kind)
 {
@@ -165,17 +155,6 @@ static const char *option_name(int key)
 		if (option->key == key)
 			return option->name;
 	return "?";
-}
-
-static bool to_number(const char *text, uint64_t *value)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && !*end;
 }
 
 static uint64_t number(struct argp_state *state, int key, const char *text, uint64_t min,
@@ -282,8 +261,8 @@ static void set_comm(struct argp_state *state, struct options *o, const char *te
 	while (*at) {
 		byte = unescape(&at);
 		if (byte < 0)
-			argp_error(state, "--comm: '%s': only \\n, \\\\ and \\x01 to \\xff are escapes",
-				   text);
+			argp_error(state, "--comm: '%s': only \\n, \\\\ and \\x01 to \\xff are "
+				   "escapes", text);
 		if (length == sizeof(o->comm) - 1)
 			argp_error(state, "--comm: '%s' has more than 15 bytes", text);
 		o->comm[length++] = byte;
@@ -292,27 +271,29 @@ static void set_comm(struct argp_state *state, struct options *o, const char *te
 	o->comm_given = true;
 }
 
-static void set_order(struct argp_state *state, struct parser *p, char *text)
+static void set_order(struct argp_state *state, struct options *o, const char *text)
 {
 	static const char *const words[] = { "forward", "backward", "random", "stride", NULL };
 
+	o->order_value = 0;
 	if (!strncmp(text, "once:", 5)) {
-		p->order = ORDER_ONCE;
-		p->list = text + 5;
+		o->order_plan = ORDER_ONCE;
+		o->order_text = text + 5;
 		return;
 	}
-	p->order_value = NOT_GIVEN;
-	p->order = word_and_number(state, KEY_ORDER, text, words, 0, MAX_PAGES,
-				   &p->order_value);
-	if (p->order < ORDER_RANDOM)
+	o->order_plan = word_and_number(state, KEY_ORDER, text, words, 0, MAX_PAGES,
+					&o->order_value);
+	if (o->order_plan < ORDER_RANDOM)
 		no_number(state, KEY_ORDER, text);
-	if (p->order == ORDER_STRIDE && (p->order_value == NOT_GIVEN || !p->order_value))
-		argp_error(state, "--order: '%s': a stride needs a number from 1, as stride:8", text);
+	if (o->order_plan == ORDER_STRIDE && !o->order_value)
+		argp_error(state, "--order: '%s': a stride needs a number from 1, as stride:8",
+			   text);
 }
 
 static void set_access(struct argp_state *state, struct options *o, const char *text)
 {
-	static const char *const words[] = { "read", "write", "none", "mixed", "read-then-write", NULL };
+	static const char *const words[] = { "read", "write", "none", "mixed", "read-then-write",
+					     NULL };
 
 	o->mixed_every = 2;
 	o->access = word_and_number(state, KEY_ACCESS, text, words, 1, MAX_PAGES, &o->mixed_every);
@@ -322,11 +303,12 @@ static void set_access(struct argp_state *state, struct options *o, const char *
 
 static void set_advice(struct argp_state *state, struct options *o, const char *text)
 {
-	static const char *const words[] = { "populate_read", "populate_write", "dontneed", NULL };
+	static const char *const words[] = { "none", "populate_read", "populate_write", "dontneed",
+					     NULL };
 
 	o->advice_times = 1;
-	o->advice = ADVICE_POPULATE_READ +
-		    word_and_number(state, KEY_MADVISE, text, words, 1, MAX_TIMES, &o->advice_times);
+	o->advice = word_and_number(state, KEY_MADVISE, text, words, 1, MAX_TIMES,
+				    &o->advice_times);
 	if (o->advice != ADVICE_DONTNEED)
 		no_number(state, KEY_MADVISE, text);
 }
@@ -340,176 +322,15 @@ static void set_sched(struct argp_state *state, struct options *o, const char *t
 	o->fifo_priority = priority;
 }
 
-/* --- the order of touches ---------------------------------------------- */
+/* --- the parser --------------------------------------------------------- */
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-static void shuffle(uint32_t *order, size_t nr, uint64_t seed)
-{
-	uint64_t state = (seed + 1) * 0x9e3779b97f4a7c15ULL;
-	uint32_t other;
-	size_t i, j;
-
-	if (!state)
-		state = 1;
-	for (i = nr - 1; i > 0; i--) {
-		j = random_next(&state) % (i + 1);
-		other = order[i];
-		order[i] = order[j];
-		order[j] = other;
-	}
-}
-
-static void add_touch(struct options *o, size_t *room, uint64_t page)
-{
-	uint32_t *more;
-
-	if (o->nr_touches == *room) {
-		*room = *room ? 2 * *room : 64;
-		more = realloc(o->order, *room * sizeof(*more));
-		if (!more)
-			die("out of memory");
-		o->order = more;
-	}
-	o->order[o->nr_touches++] = page;
-}
-
-static void parse_list(struct argp_state *state, struct options *o, const char *text)
-{
-	char *copy = strdup(text), *rest = copy, *item, *dash;
-	size_t room = 0;
-	uint64_t from, to;
-
-	if (!copy)
-		die("out of memory");
-	while ((item = strsep(&rest, ","))) {
-		dash = strchr(item, '-');
-		if (dash)
-			*dash++ = '\0';
-		if (!to_number(item, &from) || !to_number(dash ? dash : item, &to) || from > to ||
-		    to >= o->pages)
-			argp_error(state, "--order: 'once:%s' is not a list of pages below %" PRIu64
-				   ", as 3,7-9,2", text, o->pages);
-		for (; from <= to; from++)
-			add_touch(o, &room, from);
-	}
-	free(copy);
-}
-
-static void make_order(struct argp_state *state, struct parser *p)
-{
-	struct options *o = p->o;
-	uint64_t i, start, step = 1;
-	size_t room = 0;
-
-	if (o->access == PLAN_NONE)
-		return;
-	if (p->order == ORDER_ONCE) {
-		parse_list(state, o, p->list);
-		return;
-	}
-	if (p->order == ORDER_STRIDE)
-		step = p->order_value;
-	for (start = 0; start < step && start < o->pages; start++)
-		for (i = start; i < o->pages; i += step)
-			add_touch(o, &room, p->order == ORDER_BACKWARD ? o->pages - 1 - i : i);
-	if (p->order == ORDER_RANDOM)
-		shuffle(o->order, o->nr_touches, p->order_value == NOT_GIVEN ? 0 : p->order_value);
-}
-
-/* --- values that have to fit each other -------------------------------- */
-
-static bool is_ring(const struct options *o)
-{
-	return o->kind == KIND_RINGBUF || o->kind == KIND_USER_RINGBUF;
-}
-
-static void check_map(struct argp_state *state, struct options *o)
-{
-	uint64_t needed = o->offset + (o->vmas - 1) * o->vma_stride + o->pages, has;
-
-	if (o->segv_on_fault && o->kind != KIND_ARENA)
-		argp_error(state, "--arena-segv needs --type arena");
-	if (o->value_bytes && o->kind != KIND_ARRAY)
-		argp_error(state, "--value-size needs --type array");
-	if (o->kind == KIND_ARENA && (o->offset || o->vma_stride || o->vmas > 1))
-		argp_error(state, "an arena is mapped once, from its first page: "
-			   "no --offset, --vmas or --vma-stride");
-	if (!o->map_pages && is_ring(o))
-		for (o->map_pages = 1; 2 + 2 * o->map_pages < needed;)
-			o->map_pages *= 2;
-	else if (!o->map_pages)
-		o->map_pages = needed;
-	if (is_ring(o) && o->map_pages & (o->map_pages - 1))
-		argp_error(state, "--map-pages: '%" PRIu64 "' is not a power of two, as a ring buffer "
-			   "needs", o->map_pages);
-	/* A ring buffer's mapping: two pages of positions, and the data twice. */
-	has = is_ring(o) ? 2 + 2 * o->map_pages : o->map_pages;
-	if (needed > has)
-		argp_error(state, "--pages, --offset and --vmas reach page %" PRIu64
-			   " of a map of %" PRIu64, needed, has);
-}
-
-static void check_refusal(struct argp_state *state, const struct options *o)
-{
-	if (o->segv_on_fault &&
-	    (o->populate || o->advice != ADVICE_NONE || o->kernel_touches || o->remote_touches))
-		argp_error(state, "--arena-segv goes with touches from user mode only");
-	if (o->protection == PROTECTION_READ &&
-	    (o->access == PLAN_WRITE || o->access == PLAN_MIXED ||
-	     o->access == PLAN_READ_THEN_WRITE || o->advice == ADVICE_POPULATE_WRITE))
-		argp_error(state, "--prot r does not go with writes");
-}
-
-static void check_changes(struct argp_state *state, const struct options *o)
-{
-	int changes = (o->fork != FORK_NONE) + (o->split != SPLIT_NONE) + o->move +
-		      (o->advice == ADVICE_DONTNEED);
-
-	if (changes > 1)
-		argp_error(state, "only one of --fork, --split, --mremap and --madvise dontneed");
-	if (o->split != SPLIT_NONE && o->pages < 3)
-		argp_error(state, "--split needs at least 3 --pages");
-	if (o->observe && (o->threads > 1 || o->split != SPLIT_NONE))
-		argp_error(state, "--observe goes with one thread and without --split");
-}
-
-static void check_course(struct argp_state *state, struct options *o)
-{
-	if (o->forever && o->seconds)
-		argp_error(state, "only one of --repeat and --seconds");
-	if (o->hold && (o->processes || o->forever || o->seconds))
-		argp_error(state, "--hold does not go with --processes, --repeat or --seconds");
-	if (o->ending != END_MUNMAP && (o->forever || o->seconds || o->rounds > 1))
-		argp_error(state, "--end exit, exec and kill go with one round only");
-	if (o->new_map && o->processes)
-		argp_error(state, "--new-map does not go with --processes");
-	if (o->parallel > 1 && !o->processes)
-		argp_error(state, "--parallel needs --processes");
-	if (o->kernel_touches == ALL_TOUCHES)
-		o->kernel_touches = o->nr_touches;
-	if (o->remote_touches == ALL_TOUCHES)
-		o->remote_touches = o->nr_touches - o->kernel_touches;
-	if (o->kernel_touches + o->remote_touches > o->nr_touches)
-		argp_error(state, "--kernel-access and --remote: there are only %zu touches",
-			   o->nr_touches);
-	o->quiet |= o->forever || o->seconds;
-}
-
-static error_t parse_plan(int key, char *arg, struct argp_state *state, struct parser *p)
+static error_t parse_plan(int key, char *arg, struct argp_state *state, struct options *o)
 {
 	static const char *const shares[] = { "split", "same", NULL };
 	static const char *const prots[] = { "r", "rw", NULL };
 	static const char *const forks[] = { "none", "before-touch", "half-touched", NULL };
 	static const char *const splits[] = { "mprotect", "munmap", NULL };
 	static const char *const endings[] = { "munmap", "exit", "exec", "kill", NULL };
-	struct options *o = p->o;
 
 	switch (key) {
 	case KEY_PROT:
@@ -519,7 +340,7 @@ static error_t parse_plan(int key, char *arg, struct argp_state *state, struct p
 		set_access(state, o, arg);
 		break;
 	case KEY_ORDER:
-		set_order(state, p, arg);
+		set_order(state, o, arg);
 		break;
 	case KEY_SHARE:
 		o->share = word(state, key, arg, shares);
@@ -650,39 +471,37 @@ static error_t parse_flag(int key, char *arg, struct options *o)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const kinds[] = { "array", "arena", "ringbuf", "user_ringbuf", NULL };
-	struct parser *p = state->input;
+	struct options *o = state->input;
+	char *error;
 
 	switch (key) {
 	case KEY_TYPE:
-		p->o->kind = word(state, key, arg, kinds);
+		o->kind = word(state, key, arg, kinds);
 		return 0;
 	case KEY_NAME:
-		set_name(state, p->o, arg);
+		set_name(state, o, arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is no option", arg);
 		return 0;
 	case ARGP_KEY_END:
-		check_map(state, p->o);
-		check_refusal(state, p->o);
-		make_order(state, p);
-		check_changes(state, p->o);
-		check_course(state, p->o);
+		error = options_complete(o);
+		if (error)
+			argp_error(state, "%s", error);
 		return 0;
 	}
-	if (parse_plan(key, arg, state, p) == 0 || parse_number(key, arg, state, p->o) == 0)
+	if (parse_plan(key, arg, state, o) == 0 || parse_number(key, arg, state, o) == 0)
 		return 0;
-	return parse_flag(key, arg, p->o);
+	return parse_flag(key, arg, o);
 }
 
 void options_parse(int argc, char **argv, struct options *o)
 {
 	static const struct argp argp = { .options = table, .parser = parse, .doc = doc };
-	struct parser parser = { .o = o, .order_value = NOT_GIVEN };
 
 	*o = (struct options){
 		.name = "workload", .pages = 16, .vmas = 1, .threads = 1, .mixed_every = 2,
 		.rounds = 1, .parallel = 1,
 	};
-	argp_parse(&argp, argc, argv, 0, NULL, &parser);
+	argp_parse(&argp, argc, argv, 0, NULL, o);
 }

@@ -3,7 +3,6 @@
  * What the kernel itself says about pages and faults: /proc/self/pagemap,
  * /proc/self/maps and getrusage(). None of it goes through tracing.
  */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <errno.h>

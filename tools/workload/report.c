@@ -4,7 +4,6 @@
  * object a line, each written whole by one write(2), since processes share
  * standard output. Compares the account with what the kernel says.
  */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <errno.h>
@@ -137,6 +136,14 @@ static void put_expect(FILE *to, const struct fault_counts *counts)
 	fprintf(to, ",\"failed\":%llu}", ULL(counts->failed));
 }
 
+void report_refusal(const char *call)
+{
+	int error = errno;
+
+	report_line("{\"type\":\"refused\",\"pid\":%d,\"call\":\"%s\",\"errno\":%d,"
+		    "\"error\":\"%s\"}", (int)getpid(), call, error, strerrorname_np(error));
+}
+
 void report_map(const struct options *o, const struct map *map)
 {
 	struct line line;
@@ -152,6 +159,7 @@ void report_map(const struct options *o, const struct map *map)
 
 void report_ready(const struct options *o, const struct map *map, const struct vma_set *set)
 {
+	const struct vma *first = &set->vma[0];
 	struct line line;
 
 	line_open(&line);
@@ -159,7 +167,7 @@ void report_ready(const struct options *o, const struct map *map, const struct v
 	put_comm(line.stream);
 	put_map(line.stream, o, map);
 	fprintf(line.stream, ",\"vmas\":%zu,\"start\":\"%p\",\"end\":\"%p\"}", set->nr,
-		(void *)set->vma[0].addr, (void *)(set->vma[0].addr + set->vma[0].pages * page_bytes));
+		(void *)first->addr, (void *)(first->addr + first->pages * page_bytes));
 	line_write(&line);
 }
 
@@ -184,7 +192,7 @@ static const char *mode_text(const struct vma *v)
 
 /* How the account compares with the kernel's. */
 struct comparison {
-	bool pages;		/* every page that must be there is, and no refusal was unforeseen */
+	bool pages;		/* all that must be there are, and no refusal was unforeseen */
 	bool around;		/* pages are there that nobody touched */
 	bool min_flt;		/* as many faults as the account has */
 };
@@ -239,6 +247,13 @@ static void add_to_totals(const struct vma *v, uint64_t installed, struct compar
 	totals->around += c.around;
 	totals->eager += v->mode == MODE_EAGER;
 	totals->lazy += v->mode == MODE_LAZY;
+}
+
+static void put_verdicts(FILE *to, struct comparison c)
+{
+	fprintf(to, ",\"agrees\":%s,\"min_flt_agrees\":%s,\"around\":%s}",
+		c.pages ? "true" : "false", c.min_flt ? "true" : "false",
+		c.around ? "true" : "false");
 }
 
 static void put_observed(FILE *to, const struct vma *v)
@@ -299,9 +314,7 @@ void report_vma(const struct options *o, const struct map *map, struct vma *v, u
 	fprintf(line.stream, ",\"mmap_ns\":%llu,\"touch_ns\":%llu", ULL(v->mmap_ns),
 		ULL(v->touch_ns));
 	put_observed(line.stream, v);
-	fprintf(line.stream, ",\"agrees\":%s,\"min_flt_agrees\":%s,\"around\":%s}",
-		c.pages ? "true" : "false", c.min_flt ? "true" : "false",
-		c.around ? "true" : "false");
+	put_verdicts(line.stream, c);
 	line_write(&line);
 }
 
@@ -328,8 +341,11 @@ void report_summary(const struct options *o)
 		ULL(totals->touched_read), ULL(totals->touched_write), ULL(totals->installed));
 	fprintf(line.stream, ",\"min_flt\":%llu", ULL(totals->min_flt));
 	put_expect(line.stream, &expect);
-	fprintf(line.stream, ",\"failed_touches\":%llu,\"agrees\":%s,\"min_flt_agrees\":%s,\"around\":%s}",
-		ULL(totals->failed_touches), totals->disagreements ? "false" : "true",
-		totals->min_flt_disagreements ? "false" : "true", totals->around ? "true" : "false");
+	fprintf(line.stream, ",\"failed_touches\":%llu", ULL(totals->failed_touches));
+	put_verdicts(line.stream, (struct comparison){
+		.pages = !totals->disagreements,
+		.min_flt = !totals->min_flt_disagreements,
+		.around = totals->around,
+	});
 	line_write(&line);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The course of a run: processes, rounds, and the phases of each round. */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <errno.h>
@@ -321,6 +320,8 @@ void run_processes(const struct options *o, struct map *map)
 	for (started = 0; started < o->processes && !should_stop(); started++) {
 		if (children.running == children.room)
 			reap_one(o, &children);
+		if (stop_asked)
+			break;
 		pid = fork_child();
 		if (!pid) {
 			run_rounds(o, map);

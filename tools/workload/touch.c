@@ -4,7 +4,6 @@
  * own or by another process, and keeps the account of the faults that a lazy
  * kernel must have taken for it.
  */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <errno.h>

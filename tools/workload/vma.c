@@ -3,10 +3,8 @@
  * Makes the VMAs of the workload and changes them: populate, drop PTEs, split,
  * move, unmap. Keeps for each what it can know about the faults in it.
  */
-#define _GNU_SOURCE
 #include "workload.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -237,8 +235,7 @@ void vma_split(const struct options *o, struct vma_set *set, size_t at)
 	middle->present_after = middle->present_before;
 	if (unmap ? munmap(start, inner * page_bytes) :
 		    mprotect(start, inner * page_bytes, PROT_READ)) {
-		report_line("{\"type\":\"refused\",\"call\":\"%s\",\"errno\":%d,\"error\":\"%s\"}",
-			    unmap ? "munmap" : "mprotect", errno, strerrorname_np(errno));
+		report_refusal(unmap ? "munmap" : "mprotect");
 		free(lower->page);
 		free(middle->page);
 		free(upper->page);
@@ -268,8 +265,7 @@ void vma_move(struct vma_set *set, size_t at)
 	forget_touches(to);
 	from->present_after = pagemap_present(from->addr, from->pages, NULL);
 	if (mremap(from->addr, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, room) == MAP_FAILED) {
-		report_line("{\"type\":\"refused\",\"call\":\"mremap\",\"errno\":%d,\"error\":\"%s\"}",
-			    errno, strerrorname_np(errno));
+		report_refusal("mremap");
 		free(to->page);
 		set->nr--;
 		/* Refused late, the call has unmapped what was there already. */

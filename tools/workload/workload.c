@@ -3,7 +3,6 @@
  * The workload program: maps a BPF map, touches it in known ways and prints what
  * a tracer must have seen. The tests' oracle; --help has the whole of it.
  */
-#define _GNU_SOURCE
 #include "workload.h"
 
 #include <stdlib.h>
@@ -31,8 +30,10 @@ int main(int argc, char **argv)
 
 	page_bytes = sysconf(_SC_PAGESIZE);
 	options_parse(argc, argv, &options);
-	if (options.do_nothing)
+	if (options.do_nothing) {
+		free(options.order);
 		return EXIT_SUCCESS;
+	}
 	if (options.comm_given)
 		prctl(PR_SET_NAME, options.comm);
 	totals_init();

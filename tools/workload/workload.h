@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define MAX_PAGES (1ULL << 20)	/* as many as an arena has, with 4 KiB pages */
+#define ALL_TOUCHES UINT64_MAX
 #define COMM_BYTES 16		/* TASK_COMM_LEN, with the final NUL */
 #define MAP_NAME_BYTES 16	/* BPF_OBJ_NAME_LEN, with the final NUL */
 
@@ -21,6 +23,7 @@ enum map_kind { KIND_ARRAY, KIND_ARENA, KIND_RINGBUF, KIND_USER_RINGBUF };
 enum access_bits { ACCESS_READ = 1, ACCESS_WRITE = 2 };
 
 enum access_plan { PLAN_READ, PLAN_WRITE, PLAN_NONE, PLAN_MIXED, PLAN_READ_THEN_WRITE };
+enum order_plan { ORDER_FORWARD, ORDER_BACKWARD, ORDER_RANDOM, ORDER_STRIDE, ORDER_ONCE };
 enum share { SHARE_SPLIT, SHARE_SAME };
 enum protection { PROTECTION_DEFAULT, PROTECTION_READ, PROTECTION_WRITE };
 enum advice { ADVICE_NONE, ADVICE_POPULATE_READ, ADVICE_POPULATE_WRITE, ADVICE_DONTNEED };
@@ -48,7 +51,10 @@ struct options {
 	/* the touches */
 	enum access_plan access;
 	uint64_t mixed_every;
-	uint32_t *order;		/* page numbers within the VMA */
+	enum order_plan order_plan;
+	uint64_t order_value;		/* of a stride, or the seed */
+	const char *order_text;		/* of once: the list */
+	uint32_t *order;		/* what comes of it: page numbers within the VMA */
 	size_t nr_touches;
 	uint64_t threads;
 	enum share share;
@@ -96,13 +102,13 @@ enum page_bits { PAGE_PRESENT = 1, PAGE_WAS_READ = 2, PAGE_WAS_WRITTEN = 4 };
 struct vma {
 	unsigned char *addr;
 	uint64_t pages;
-	uint64_t first;			/* its first page, counted from the start of the mmap() */
-	uint64_t offset;		/* its first page, counted from the start of the map */
+	uint64_t first;			/* its first page, from the start of the mmap() */
+	uint64_t offset;		/* its first page, from the start of the map */
 	uint64_t index;
 	const char *role;
 	enum vma_mode mode;
 	bool read_only;			/* mprotect() took the write permission */
-	bool bare;			/* eager, and its PTEs were dropped: touches end in SIGBUS */
+	bool bare;			/* eager, its PTEs dropped: touches end in SIGBUS */
 	bool gone;			/* unmapped already */
 	bool lacks_boundaries;		/* /proc/self/maps does not have it so */
 	uint8_t *page;			/* enum page_bits for each page */
@@ -153,7 +159,14 @@ void options_parse(int argc, char **argv, struct options *o);
 const char *kind_name(enum map_kind kind);
 enum access_bits page_access(const struct options *o, const struct vma *v, uint64_t page);
 
-/* map.c: 0 or a map; any failure ends the program with a message. */
+/* check.c: completes the options; a message to free(), or NULL if they fit each other. */
+char *options_complete(struct options *o);
+
+/* order.c */
+bool to_number(const char *text, uint64_t *value);
+bool order_make(struct options *o);
+
+/* map.c; any failure ends the program with a message. */
 void map_create(const struct options *o, struct map *map);
 void map_destroy(const struct options *o, struct map *map);
 
@@ -194,6 +207,7 @@ void vma_unmap(struct vma *v);
 
 /* report.c */
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void report_refusal(const char *call);	/* of errno */
 void report_map(const struct options *o, const struct map *map);
 void report_ready(const struct options *o, const struct map *map, const struct vma_set *set);
 void report_vma(const struct options *o, const struct map *map, struct vma *v, uint64_t round);
