@@ -5,7 +5,10 @@
  */
 #include "errors.h"
 
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -178,6 +181,45 @@ void ground_look_under(struct ground *ground, const char *root)
 void ground_look(struct ground *ground)
 {
 	ground_look_under(ground, "");
+}
+
+/* Loads "r0 = 0; exit". 0 or -errno. */
+static int try_program(enum bpf_prog_type type, const struct bpf_prog_load_opts *opts)
+{
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(type, "lazyfault_try", "GPL", nothing,
+			       sizeof(nothing) / sizeof(nothing[0]), opts);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* A BTF id that a minimal tracing program can name, or 0. */
+static __u32 function_to_trace(void)
+{
+	static const char *const functions[] = { "bpf_map_mmap", "__sys_bpf" };
+	struct btf *btf = btf__load_vmlinux_btf();
+	__s32 id = 0;
+
+	for (size_t i = 0; btf && id <= 0 && i < sizeof(functions) / sizeof(functions[0]); i++)
+		id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
+	btf__free(btf);
+	return id > 0 ? (__u32)id : 0;
+}
+
+void ground_try_programs(struct ground *ground)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = function_to_trace());
+	int err = opts.attach_btf_id ? try_program(BPF_PROG_TYPE_TRACING, &opts) : 0;
+
+	ground->tracing_refused = err == -EPERM || err == -EACCES;
+	ground->plain_bpf_loads = try_program(BPF_PROG_TYPE_SOCKET_FILTER, NULL) == 0;
 }
 
 /* Causes. */

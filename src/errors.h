@@ -30,6 +30,11 @@ struct ground {
 void ground_look(struct ground *ground);
 /* The same with other files under `root` in place of /: for tests. */
 void ground_look_under(struct ground *ground, const char *root);
+/*
+ * Sets tracing_refused and plain_bpf_loads by loading one program of each
+ * kind, which do nothing and are closed at once. For when something failed.
+ */
+void ground_try_programs(struct ground *ground);
 
 enum failed_step { STEP_BTF, STEP_OPEN, STEP_LOAD, STEP_ATTACH, STEP_RING, STEP_MAP, STEP_ITERATE };
 

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bpf/bpf.h>
 #include <cmocka.h>
-#include <ctype.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -468,6 +469,27 @@ static void test_ground_settings(void **state)
 	assert_true(ground.btf);
 }
 
+/* What this machine does to programs that do nothing. */
+static void test_ground_tries_programs(void **state)
+{
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct ground ground = { .plain_bpf_loads = false, .tracing_refused = true };
+	int fd = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "lf_test", "GPL", nothing,
+			       COUNT_OF(nothing), NULL);
+
+	(void)state;
+	ground_look(&ground);
+	ground_try_programs(&ground);
+	assert_int_equal(ground.plain_bpf_loads, fd >= 0);
+	if (ground.btf && !ground.cap_perfmon && !ground.cap_sys_admin)
+		assert_true(ground.tracing_refused);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Notices, with stderr in a file. */
 
 static char *captured(void (*speak)(void))
@@ -540,6 +562,7 @@ int main(void)
 						remove_tree),
 		cmocka_unit_test_setup_teardown(test_ground_lockdown, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_ground_settings, make_tree, remove_tree),
+		cmocka_unit_test(test_ground_tries_programs),
 		cmocka_unit_test(test_notices),
 	};
 
