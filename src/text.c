@@ -331,7 +331,7 @@ static void draw_faults(const struct text_sink *text, const struct vma_report *v
 	count_if(&counts, faults->failed, "failed");
 	count_if(&counts, faults->under_mmap_lock, "under mmap_lock");
 	if (vma->raced_known)
-		count_if(&counts, faults->raced, "raced besides");
+		count_if(&counts, faults->raced, "raced");
 	if (text->start.timed)
 		count_if(&counts, faults->untimed, "untimed");
 
@@ -516,17 +516,17 @@ static void draw_loss(const struct text_sink *text, const char *label, uint64_t 
 static void draw_losses(const struct text_sink *text, const struct losses *lost)
 {
 	draw_loss(text, "Lost", lost->ring_full,
-		  "events found the ring buffer full; give it more room with --ring-size");
+		  "events: the ring buffer was full (larger: --ring-size)");
 	draw_loss(text, "Lost", lost->vma_table_full,
-		  "faults on VMAs that found no entry; give more room with --max-vmas");
+		  "faults: their VMAs found no entry (more room: --max-vmas)");
 	draw_loss(text, "Lost", lost->recursion,
 		  text->start.exact
-			  ? "handler runs that the kernel skipped"
-			  : "handler runs that the kernel skipped, as threads share CPUs; count "
-			    "without --light to have them");
+			  ? "faults: the kernel skipped the program that counts them"
+			  : "handler runs: the kernel skipped them, as threads share a CPU "
+			    "(exact counting has them)");
 	draw_loss(text, "Unseen", lost->unseen_runs,
-		  "handler runs whose end was not seen; they installed nothing, so no fault is "
-		  "missing but races or failures may be");
+		  "handler runs whose end was missed: they installed nothing, so no page is "
+		  "missing here, but they raced or failed");
 }
 
 /* ---- the sink's calls ---- */

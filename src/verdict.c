@@ -156,14 +156,15 @@ struct subject {
 	uint64_t runs;			/* of either handler that did something */
 };
 
-/* ", 3.91 ms in the handlers (not the whole faults)" or nothing. */
+/* What it cost, or nothing where no time was taken. */
 static const char *cost(char *text, size_t bytes, const struct subject *subject)
 {
 	char duration[NUMBER_BYTES];
 
+	*text = '\0';
 	if (!subject->part->handler_ns)
-		return "";
-	snprintf(text, bytes, ", %s of handler time (the whole of a fault takes longer)",
+		return text;
+	snprintf(text, bytes, ", %s in the handler (trap and locks come on top)",
 		 draw_duration(duration, subject->part->handler_ns));
 	return text;
 }
@@ -204,22 +205,25 @@ static void say_untouched(struct speech *speech, const struct subject *subject)
 		    subject->name);
 }
 
-static bool is_unknown(const struct subject *subject)
+static bool is_not_lazy(const struct subject *subject)
 {
 	return subject->mode != MODE_LAZY && subject->mode != MODE_LAZY_AROUND;
 }
 
+/* Of an unknown mode, or of one that its faults speak against. */
 static void say_unknown(struct speech *speech, const struct subject *subject)
 {
+	const struct verdict_part *part = subject->part;
+	const char *reason = subject->mode == MODE_UNKNOWN ? subject->reason : NULL;
 	char took[96];
 
 	say(speech,
-	    "how this kernel maps %s is not known%s%.100s; %" PRIu64 " page%s installed by "
-	    "%" PRIu64 " fault%s%s",
-	    subject->name, subject->reason ? ": " : "", subject->reason ? subject->reason : "",
-	    subject->part->installed_pages,
-	    subject->part->installed_pages == 1 ? " was" : "s were", subject->part->faults.total,
-	    plural(subject->part->faults.total), cost(took, sizeof(took), subject));
+	    "how this kernel maps %s is not known%s%.100s%s: %" PRIu64 " fault%s and %" PRIu64
+	    " batch%s brought %" PRIu64 " page%s%s",
+	    subject->name, reason ? " (" : "", reason ? reason : "", reason ? ")" : "",
+	    part->faults.total, plural(part->faults.total), part->batches.total,
+	    part->batches.total == 1 ? "" : "es", part->installed_pages,
+	    plural(part->installed_pages), cost(took, sizeof(took), subject));
 }
 
 static bool is_populated(const struct subject *subject)
@@ -244,14 +248,27 @@ static bool is_lazy(const struct subject *subject)
 	return subject->mode == MODE_LAZY;
 }
 
+/* "2048 faults (37 % writes) brought one page each" */
+static const char *faults_brought(char *text, size_t bytes, const struct subject *subject)
+{
+	const struct fault_counts *faults = &subject->part->faults;
+	uint64_t pages = faults->total - faults->failed;
+	char brought[40] = "one page each", percent[NUMBER_BYTES];
+
+	if (faults->failed || faults->total == 1)
+		snprintf(brought, sizeof(brought), "%" PRIu64 " page%s", pages, plural(pages));
+	snprintf(text, bytes, "%" PRIu64 " fault%s (%s writes) brought %s", faults->total,
+		 plural(faults->total), draw_percent(percent, faults->write, faults->total),
+		 brought);
+	return text;
+}
+
 static void say_lazy(struct speech *speech, const struct subject *subject)
 {
-	uint64_t faults = subject->part->faults.total;
-	char took[96];
+	char brought[120], took[96];
 
-	say(speech,
-	    "this kernel has no fault-around for %s: %" PRIu64 " fault%s brought one page each%s",
-	    subject->name, faults, plural(faults), cost(took, sizeof(took), subject));
+	say(speech, "this kernel has no fault-around for %s: %s%s", subject->name,
+	    faults_brought(brought, sizeof(brought), subject), cost(took, sizeof(took), subject));
 }
 
 static bool is_batched(const struct subject *subject)
@@ -302,13 +319,11 @@ static bool is_window_small(const struct subject *subject)
 
 static void say_window_small(struct speech *speech, const struct subject *subject)
 {
-	uint64_t faults = subject->part->faults.total;
-	char took[96];
+	char brought[120], took[96];
 
-	say(speech,
-	    "nothing was batched for %s, as fault_around_bytes is a single page: %" PRIu64
-	    " fault%s%s",
-	    subject->name, faults, plural(faults), cost(took, sizeof(took), subject));
+	say(speech, "nothing was batched for %s, as fault_around_bytes is a single page: %s%s",
+	    subject->name, faults_brought(brought, sizeof(brought), subject),
+	    cost(took, sizeof(took), subject));
 }
 
 static bool always(const struct subject *subject)
@@ -320,20 +335,17 @@ static bool always(const struct subject *subject)
 static void say_unbatched(struct speech *speech, const struct subject *subject)
 {
 	const struct verdict_part *part = subject->part;
-	char took[96];
+	char brought[120], took[96];
 
+	faults_brought(brought, sizeof(brought), subject);
+	cost(took, sizeof(took), subject);
 	if (part->batches.declined)
-		say(speech,
-		    "nothing was batched for %s: the kernel's map_pages declined all %" PRIu64
-		    " times, and %" PRIu64 " fault%s brought one page each%s",
-		    subject->name, part->batches.declined, part->faults.total,
-		    plural(part->faults.total), cost(took, sizeof(took), subject));
+		say(speech, "nothing was batched for %s: map_pages declined all %" PRIu64
+		    " time%s, and %s%s", subject->name, part->batches.declined,
+		    plural(part->batches.declined), brought, took);
 	else
-		say(speech,
-		    "nothing was batched for %s, though %" PRIu64 " of %" PRIu64
-		    " faults were reads (userfaultfd prevents it)%s",
-		    subject->name, part->faults.read, part->faults.total,
-		    cost(took, sizeof(took), subject));
+		say(speech, "nothing was batched for %s, though reads could be (userfaultfd "
+		    "prevents it): %s%s", subject->name, brought, took);
 }
 
 /* The first that applies is said. */
@@ -343,7 +355,7 @@ static const struct {
 } facts[] = {
 	{ is_eager, say_eager },
 	{ is_untouched, say_untouched },
-	{ is_unknown, say_unknown },
+	{ is_not_lazy, say_unknown },
 	{ is_populated, say_populated },
 	{ is_lazy, say_lazy },
 	{ is_batched, say_batched },
@@ -371,10 +383,11 @@ static void say_unbatchable(struct speech *speech, const struct subject *subject
 	if (subject->mode != MODE_LAZY_AROUND || !part->batches.total)
 		return;
 	if (part->faults.write)
-		say(speech, "%s of it were writes, which cannot be batched",
-		    draw_percent(percent, part->faults.write, subject->runs));
+		say(speech, "%" PRIu64 " (%s) %s, which cannot be batched", part->faults.write,
+		    draw_percent(percent, part->faults.write, subject->runs),
+		    part->faults.write == 1 ? "was a write" : "were writes");
 	if (part->faults.read)
-		say(speech, "%" PRIu64 " read fault%s fell through to a page each",
+		say(speech, "%" PRIu64 " read%s fell through to .fault, a page each",
 		    part->faults.read, plural(part->faults.read));
 }
 
@@ -392,8 +405,9 @@ static void say_populate(struct speech *speech, const struct subject *subject)
 	if (part->spared_partly_seen)
 		say(speech, "MAP_POPULATE spares such traps where most of a map is used");
 	else if (part->spared_size / 2 < spared->pages)
-		say(speech, "MAP_POPULATE would have spared %s%" PRIu64 " trap%s",
-		    spared->count > 1 ? "these " : "", spared->count, plural(spared->count));
+		say(speech, "MAP_POPULATE would have spared %" PRIu64 " trap%s%s", spared->count,
+		    plural(spared->count),
+		    subject->mode == MODE_LAZY ? ", if not the handler's runs" : "");
 	else
 		say(speech,
 		    "MAP_POPULATE would have spared %" PRIu64 " trap%s but installed %" PRIu64
@@ -406,7 +420,7 @@ static void say_advice(struct speech *speech, const struct subject *subject)
 {
 	const struct verdict_part *part = subject->part;
 
-	if (!subject->runs || is_unknown(subject))
+	if (!subject->runs || is_not_lazy(subject))
 		return;
 	if (subject->mode == MODE_LAZY_AROUND && subject->window == 1)
 		say(speech, "a larger fault_around_bytes (in debugfs) would batch reads");
@@ -482,6 +496,8 @@ void verdict_for_run(const struct verdict_input *input, char *text, size_t bytes
 		say_fact(&speech, &subjects[i]);
 		say_unbatchable(&speech, &subjects[i]);
 	}
+	if (!speech.length)
+		say(&speech, "the maps seen are of types without faults of their own");
 	full_stop(&speech);
 	/* An arena is made to be filled here and there: not by MAP_POPULATE. */
 	say_advice(&speech, &subjects[TYPE_ARRAY]);

@@ -172,6 +172,17 @@ static void sort_rows(struct vma_table *table)
 
 /* ---- snapshots ---- */
 
+/* NULL is the state before all counts. */
+static void state_get(const struct packed *packed, struct state *state)
+{
+	packed_get(packed, state, sizeof(*state));
+	if (packed)
+		return;
+	state->counts.fault_ns.min = UINT64_MAX;
+	state->counts.batch_ns.min = UINT64_MAX;
+	state->counts.batch_pages.min = UINT64_MAX;
+}
+
 static uint64_t sum_of_slots(const __u64 *slots, size_t count)
 {
 	uint64_t sum = 0;
@@ -231,15 +242,20 @@ static void raise_all(__u64 *counters, const __u64 *reported, size_t count)
 	}
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void raise_to_reported(struct vma_counts *counts, const struct vma_counts *reported)
 {
 	const struct vma_counts ours = *counts;
 
-	/* All members are 64-bit counters but min, which falls. */
+	/* All members are 64-bit counters that rise, but min, which falls. */
 	raise_all((__u64 *)counts, (const __u64 *)reported, sizeof(*counts) / sizeof(__u64));
-	counts->fault_ns.min = ours.fault_ns.min;
-	counts->batch_ns.min = ours.batch_ns.min;
-	counts->batch_pages.min = ours.batch_pages.min;
+	counts->fault_ns.min = lesser(ours.fault_ns.min, reported->fault_ns.min);
+	counts->batch_ns.min = lesser(ours.batch_ns.min, reported->batch_ns.min);
+	counts->batch_pages.min = lesser(ours.batch_pages.min, reported->batch_pages.min);
 }
 
 /* Makes faults and their times agree where they do not: the last snapshot was torn. */
@@ -271,25 +287,37 @@ static void bound_failed(struct vma_counts *counts, const struct vma_counts *rep
 		counts->failed = most;
 }
 
-static uint64_t races(const struct vma_table *table, const struct vma_counts *counts,
-		      uint64_t unconsumed)
+/*
+ * Handler runs that ended and are neither accounted nor in flight. While
+ * tracing goes on only those that had ended before the in-flight ones were
+ * looked at can be told so.
+ */
+static uint64_t races(const struct vma_table *table, const struct vma_record *record,
+		      uint64_t unconsumed, bool last)
 {
-	uint64_t accounted = timed_total(counts) + counts->untimed_exit_seen + unconsumed;
+	const struct vma_counts *counts = &record->counts;
+	uint64_t accounted = timed_total(counts) + counts->untimed_exit_seen;
+	uint64_t exits = counts->exits;
 
-	if (!table->exact || !table->timed || counts->exits < accounted)
+	if (!table->exact || !table->timed)
 		return 0;
-	return counts->exits - accounted;
+	if (!last) {
+		accounted += unconsumed;
+		if (record->identity.exits_before < exits)
+			exits = record->identity.exits_before;
+	}
+	return exits > accounted ? exits - accounted : 0;
 }
 
 /* Makes a state of a snapshot; -EAGAIN if it is torn and not the last. */
-static int settle(struct vma_table *table, struct state *state, const struct state *reported,
-		  uint64_t unconsumed, bool last)
+static int settle(struct vma_table *table, const struct vma_record *record, uint64_t unconsumed,
+		  bool last, const struct state *reported, struct state *state)
 {
-	bool torn = is_torn(table, &state->counts, &reported->counts);
+	bool torn = is_torn(table, &record->counts, &reported->counts);
 
 	if (torn && !last)
 		return -EAGAIN;
-	state->raced = races(table, &state->counts, last ? 0 : unconsumed);
+	*state = (struct state){ record->counts, races(table, record, unconsumed, last) };
 	if (state->raced < reported->raced)
 		state->raced = reported->raced;
 
@@ -339,15 +367,15 @@ static int add(struct vma_table *table, const struct vma_record *record, uint64_
 	       bool last)
 {
 	struct row *row = find(table, record->identity.id);
-	struct state state = { .counts = record->counts }, reported;
+	struct state state, reported;
 	bool unmapped = record->header.state == VMA_UNMAPPED;
 	struct packed *packed;
 	int err;
 
 	if (row && row->gone)
 		return 0;
-	packed_get(row ? row->reported : NULL, &reported, sizeof(reported));
-	err = settle(table, &state, &reported, unconsumed, last || unmapped);
+	state_get(row ? row->reported : NULL, &reported);
+	err = settle(table, record, unconsumed, last || unmapped, &reported, &state);
 	if (err)
 		return err;
 
@@ -382,11 +410,15 @@ int vma_table_add_last(struct vma_table *table, const struct vma_record *record)
 
 /* ---- reports ---- */
 
+static bool in_slot(const struct dist *dist, unsigned int slot, uint64_t value)
+{
+	return value >= dist_from(slot) && value <= dist_to(dist, slot);
+}
+
 static void report_dist(struct dist *dist, const __u64 *slots, unsigned int count, uint64_t sum,
 			uint64_t min, uint64_t max)
 {
 	unsigned int low, high;
-	uint64_t from, to;
 
 	memset(dist, 0, sizeof(*dist));
 	dist->open_slot = count - 1;
@@ -400,13 +432,14 @@ static void report_dist(struct dist *dist, const __u64 *slots, unsigned int coun
 		return;
 	for (high = count - 1; !slots[high]; high--)
 		;
-	/* The range may be a moment ahead of or behind the slots. */
-	from = dist_from(low);
-	to = dist_to(dist, low);
-	dist->min = min < from ? from : min > to ? to : min;
-	from = dist_from(high);
-	to = dist_to(dist, high);
-	dist->max = max < from ? from : max > to ? to : max;
+	/* The range may be a moment ahead of or behind the slots: it never leaves them. */
+	dist->min = in_slot(dist, low, min) ? min : dist_from(low);
+	if (in_slot(dist, high, max))
+		dist->max = max;
+	else
+		dist->max = high == dist->open_slot ? dist_from(high) : dist_to(dist, high);
+	if (dist->max < dist->min)
+		dist->max = dist->min;
 }
 
 static void report_faults(const struct vma_table *table, struct vma_report *report,
@@ -502,7 +535,7 @@ static void report_state(const struct vma_table *table, const struct row *row,
 {
 	struct state state;
 
-	packed_get(packed, &state, sizeof(state));
+	state_get(packed, &state);
 	memset(report, 0, sizeof(*report));
 	report->span = SPAN_TOTAL;
 	report->mapped = !row->gone;
@@ -555,8 +588,8 @@ static bool has_news(const struct row *row)
 		return true;
 	if (row->now == row->reported)
 		return false;
-	packed_get(row->now, &now, sizeof(now));
-	packed_get(row->reported, &reported, sizeof(reported));
+	state_get(row->now, &now);
+	state_get(row->reported, &reported);
 	return memcmp(&now, &reported, sizeof(now)) != 0;
 }
 
