@@ -466,11 +466,8 @@ void explain_failure(const struct ground *ground, enum failed_step step, int err
 {
 	char *whole = NULL;
 	size_t length;
-	FILE *out;
+	FILE *out = open_memstream(&whole, &length);
 
-	if (!bytes)
-		return;
-	out = open_memstream(&whole, &length);
 	if (out) {
 		fprintf(out, "Cannot %s %s: %s. ", step_words[step], what, error_name(error));
 		expand(out, find_cause(ground, step, error)->text, ground);
