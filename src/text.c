@@ -19,6 +19,9 @@
 /* VMAs that a report holds where all are asked for; the rest goes by the sum. */
 enum { HELD_MAX = 32768, SPARE_MIN = 1024 };
 
+/* What a name may take of a line. */
+enum { NAME_COLUMNS = 30 };
+
 /* A record that waits to be sorted. */
 struct held {
 	uint64_t value;		/* what it is sorted by, highest first */
@@ -165,7 +168,7 @@ static void hold(struct text_sink *text, struct held_list *list, struct held hel
 static void draw_modes(const struct text_sink *text)
 {
 	const char *separator = "";
-	char modes[1024], reason[200 + 1];
+	char modes[1024], name[NAME_COLUMNS + 1], reason[200 + 1];
 	struct paragraph line;
 	size_t used = 0;
 
@@ -175,9 +178,10 @@ static void draw_modes(const struct text_sink *text)
 
 		if (!type->type)
 			continue;
+		printable_terminal(name, type->type, NAME_COLUMNS);
 		printable_terminal(reason, type->reason ? type->reason : "", 200);
-		used += (size_t)snprintf(modes + used, sizeof(modes) - used, "%s%.20s %s%s%s%s",
-					 separator, type->type, map_mode_name(type->mode),
+		used += (size_t)snprintf(modes + used, sizeof(modes) - used, "%s%s %s%s%s%s",
+					 separator, name, map_mode_name(type->mode),
 					 *reason ? " (" : "", reason, *reason ? ")" : "");
 		separator = ", ";
 	}
@@ -215,7 +219,7 @@ static void draw_counting(const struct text_sink *text)
 	paragraph_words(&line, start->exact ? "exact (where page tables are written)"
 					    : "light (at the handlers only)");
 	if (!start->timed)
-		paragraph_words(&line, "without times");
+		paragraph_words(&line, "and without times");
 	paragraph_end(&line);
 }
 
@@ -244,27 +248,31 @@ static void text_start(struct sink *sink, const struct run_start *start)
 
 /* ---- a block for each VMA ---- */
 
-enum { NAME_COLUMNS = 30 };
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
 
 static void draw_identity(const struct text_sink *text, const struct vma_report *vma)
 {
-	char comm[NAME_COLUMNS + 1], name[NAME_COLUMNS + 1];
+	char comm[NAME_COLUMNS + 1], name[NAME_COLUMNS + 1], type[NAME_COLUMNS + 1];
 	struct paragraph line;
 
 	printable_terminal(comm, vma->comm, NAME_COLUMNS);
 	printable_terminal(name, vma->map.name, NAME_COLUMNS);
+	printable_terminal(type, vma->map.type ? vma->map.type : "of unknown type", NAME_COLUMNS);
 	paragraph_begin(&line, text->sink.out, 2, NULL);
 	if (vma->pid)
 		paragraph_add(&line, "pid %" PRIu32, vma->pid);
 	else
 		paragraph_add(&line, "pid not known");
-	paragraph_add(&line, "(%s),", comm);
+	paragraph_add(&line, "(%s),", *comm ? comm : "?");
 	paragraph_add(&line, "map id %" PRIu32, vma->map.id);
 	if (*name)
 		paragraph_add(&line, "\"%s\",", name);
 	else
 		paragraph_add(&line, "without a name,");
-	paragraph_add(&line, "%s", vma->map.type ? vma->map.type : "of unknown type");
+	paragraph_add(&line, "%s", type);
 	paragraph_end(&line);
 }
 
@@ -275,7 +283,7 @@ static void draw_range(const struct text_sink *text, const struct vma_report *vm
 
 	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  range");
 	paragraph_add(&line, "0x%" PRIx64 "-0x%" PRIx64 ",", vma->start, vma->end);
-	paragraph_add(&line, "%" PRIu64 " pages (%s),", vma->pages,
+	paragraph_add(&line, "%" PRIu64 " page%s (%s),", vma->pages, plural(vma->pages),
 		      draw_bytes(bytes, vma->end > vma->start ? vma->end - vma->start : 0));
 	if (vma->map_offset_pages)
 		paragraph_add(&line, "from page %" PRIu64 ",", vma->map_offset_pages);
@@ -355,10 +363,12 @@ static void draw_batches(const struct text_sink *text, const struct vma_report *
 	if (!batches->total && !batches->declined)
 		return;
 	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  batches");
-	paragraph_add(&line, "%" PRIu64 " of", batches->total);
-	paragraph_add(&line, "%s pages each,",
-		      batches->total ? draw_ratio(ratio, batches->pages, batches->total) : "0");
-	paragraph_add(&line, "%" PRIu64 " pages,", batches->pages);
+	paragraph_add(&line, "%" PRIu64 ",", batches->total);
+	if (batches->total) {
+		paragraph_add(&line, "%s pages each",
+			      draw_ratio(ratio, batches->pages, batches->total));
+		paragraph_add(&line, "(%" PRIu64 " in all),", batches->pages);
+	}
 	paragraph_add(&line, "%" PRIu64 " declined", batches->declined);
 	paragraph_end(&line);
 	if (!traps.count)
@@ -426,15 +436,24 @@ static void draw_dist(const struct text_sink *text, const char *label, const str
 	draw_histogram(text->sink.out, dist, text->options.unicode);
 }
 
-static void draw_verdict(const struct text_sink *text, const struct vma_report *vma)
+/* A verdict is made of others' words too, or of a saved capture's. */
+static void draw_verdict(const struct text_sink *text, const char *label, const char *verdict)
 {
-	char verdict[512];
+	char shown[2 * VERDICT_BYTES];
 	struct paragraph line;
 
-	verdict_for_vma(&text->start, vma, verdict, sizeof(verdict));
-	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  verdict");
-	paragraph_words(&line, verdict);
+	printable_terminal(shown, verdict, sizeof(shown) - 1);
+	paragraph_begin(&line, text->sink.out, TEXT_LABEL, label);
+	paragraph_words(&line, shown);
 	paragraph_end(&line);
+}
+
+static void draw_vma_verdict(const struct text_sink *text, const struct vma_report *vma)
+{
+	char verdict[VERDICT_BYTES];
+
+	verdict_for_vma(&text->start, vma, verdict, sizeof(verdict));
+	draw_verdict(text, "  verdict", verdict);
 }
 
 static void draw_block(const struct text_sink *text, const struct vma_report *vma)
@@ -448,7 +467,7 @@ static void draw_block(const struct text_sink *text, const struct vma_report *vm
 	draw_dist(text, "  batch ns", &vma->batch_ns, true);
 	draw_dist(text, "  batch size", &vma->batch_pages, false);
 	if (text->options.verbose)
-		draw_verdict(text, vma);
+		draw_vma_verdict(text, vma);
 	fputc('\n', text->sink.out);
 }
 
@@ -465,18 +484,23 @@ static void draw_row(const struct text_sink *text, const struct vma_report *vma)
 	char faults[NUMBER_BYTES], write[NUMBER_BYTES], batches[NUMBER_BYTES];
 	char pages[NUMBER_BYTES], average[NUMBER_BYTES] = "-";
 	uint64_t timed = dist_count(&vma->fault_ns);
-	char names[MODEL_COMM_BYTES + MODEL_NAME_BYTES + 8], shown[18 + 1];
+	char names[MODEL_COMM_BYTES + MODEL_NAME_BYTES + 2], shown[TEXT_COLUMNS + 1];
+	const char *gone = vma->mapped ? "" : " (gone)";
+	char numbers[TEXT_COLUMNS + 1];
+	size_t columns;
 
 	if (timed)
 		draw_duration(average, vma->fault_ns.sum / timed);
+	columns = (size_t)snprintf(numbers, sizeof(numbers),
+				   "%7" PRIu32 " %7" PRIu32 " %9s %5s %8s %9s %8s  ", vma->pid,
+				   vma->map.id, draw_count(faults, vma->faults.total, 9),
+				   draw_percent(write, vma->faults.write, vma->faults.total),
+				   draw_count(batches, vma->batches.total, 8),
+				   draw_count(pages, vma->installed_pages, 9), average);
+	/* The names take what is left of the line. */
 	snprintf(names, sizeof(names), "%s %s", vma->comm, vma->map.name);
-	printable_terminal(shown, names, vma->mapped ? 18 : 11);
-	fprintf(text->sink.out, "%7" PRIu32 " %7" PRIu32 " %9s %5s %8s %9s %8s  %s%s\n", vma->pid,
-		vma->map.id, draw_count(faults, vma->faults.total, 9),
-		draw_percent(write, vma->faults.write, vma->faults.total),
-		draw_count(batches, vma->batches.total, 8),
-		draw_count(pages, vma->installed_pages, 9), average, shown,
-		vma->mapped ? "" : " (gone)");
+	printable_terminal(shown, names, TEXT_COLUMNS - columns - strlen(gone));
+	fprintf(text->sink.out, "%s%s%s\n", numbers, shown, gone);
 }
 
 static void draw_time(const struct text_sink *text, const struct timespec *time)
@@ -569,8 +593,7 @@ static void draw_rest(const struct text_sink *text, const struct held_list *list
 	if (!list->rest)
 		return;
 	paragraph_begin(&line, text->sink.out, 4, NULL);
-	paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest,
-		      list->rest == 1 ? "" : "s");
+	paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest, plural(list->rest));
 	paragraph_add(&line, "%" PRIu64 " faults,", list->rest_faults);
 	paragraph_add(&line, "%" PRIu64 " pages installed", list->rest_pages);
 	paragraph_end(&line);
@@ -618,9 +641,14 @@ static void text_interval(struct sink *sink, const struct interval_report *inter
 	draw_rows(text);
 	draw_update_rows(text);
 	paragraph_begin(&line, sink->out, 4, NULL);
-	paragraph_add(&line, "%s:", draw_duration(length, nanoseconds(interval->seconds)));
-	paragraph_add(&line, "%" PRIu64 " faults,", interval->faults);
-	paragraph_add(&line, "%" PRIu64 " pages installed", interval->installed_pages);
+	draw_duration(length, nanoseconds(interval->seconds));
+	if (text->any_update && !interval->faults) {
+		paragraph_add(&line, "%s", length);
+	} else {
+		paragraph_add(&line, "%s:", length);
+		paragraph_add(&line, "%" PRIu64 " faults,", interval->faults);
+		paragraph_add(&line, "%" PRIu64 " pages installed", interval->installed_pages);
+	}
 	paragraph_end(&line);
 	draw_losses(text, &interval->lost);
 	fputc('\n', sink->out);
@@ -658,16 +686,16 @@ static void draw_totals(const struct text_sink *text, const struct summary_repor
 	if (text->any_update) {
 		paragraph_add(&line, "%" PRIu64 " calls,", text->update_calls);
 		paragraph_add(&line, "%" PRIu64 " failed,", text->update_failed);
-		paragraph_add(&line, "%s in them,", draw_duration(number, text->update_ns));
+		paragraph_add(&line, "%s in calls;", draw_duration(number, text->update_ns));
 	}
 	if (!text->any_update || summary->vmas) {
-		paragraph_add(&line, "%" PRIu64 " VMA%s,", summary->vmas,
-			      summary->vmas == 1 ? "" : "s");
+		paragraph_add(&line, "%" PRIu64 " VMA%s,", summary->vmas, plural(summary->vmas));
 		paragraph_add(&line, "%" PRIu64 " faults,", summary->faults);
 		paragraph_add(&line, "%" PRIu64 " batches,", summary->batches);
 		paragraph_add(&line, "%" PRIu64 " pages installed", summary->installed_pages);
 	}
-	paragraph_add(&line, "in %s", draw_duration(number, nanoseconds(summary->seconds)));
+	draw_duration(number, nanoseconds(summary->seconds));
+	paragraph_add(&line, text->any_update ? "traced for %s" : "in %s", number);
 	paragraph_end(&line);
 }
 
@@ -675,15 +703,11 @@ static void text_summary(struct sink *sink, const struct summary_report *summary
 {
 	struct text_sink *text = (struct text_sink *)sink;
 	const struct losses *lost = &summary->lost;
-	struct paragraph line;
 
 	draw_blocks(text);
 	draw_totals(text, summary);
-	if (summary->verdict && *summary->verdict) {
-		paragraph_begin(&line, sink->out, TEXT_LABEL, "Verdict");
-		paragraph_words(&line, summary->verdict);
-		paragraph_end(&line);
-	}
+	if (summary->verdict && *summary->verdict)
+		draw_verdict(text, "Verdict", summary->verdict);
 	if (!lost->ring_full && !lost->vma_table_full && !lost->recursion)
 		fprintf(sink->out, "%-*snothing\n", TEXT_LABEL, "Lost");
 	draw_losses(text, lost);

@@ -23,12 +23,13 @@ static int three_digits(char *text, uint64_t value, uint64_t unit)
 
 const char *draw_duration(char text[NUMBER_BYTES], uint64_t ns)
 {
-	static const char *const names[] = { "ns", "us", "ms", "s" };
+	static const char *const names[] = { "ns", "us", "ms", "s", "ks", "Ms" };
 	uint64_t unit = 1;
 	unsigned int i = 0;
 	int length;
 
-	while (i < 3 && ns / unit >= 1000) {
+	/* People read seconds up to a day, thousands of them only beyond. */
+	while (i < 5 && ns / unit >= (i == 3 ? 100000 : 1000)) {
 		unit *= 1000;
 		i++;
 	}
@@ -175,9 +176,16 @@ void paragraph_words(struct paragraph *paragraph, const char *text)
 		length = strcspn(text, " ");
 		if (!length)
 			return;
-		/* A word longer than a line goes on in the next. */
-		for (; length > most; length -= most, text += most)
-			paragraph_put(paragraph, text, most);
+		/* A word longer than a line goes on in the next, cut between characters. */
+		while (length > most) {
+			size_t cut = most;
+
+			while (cut > 1 && (text[cut] & 0xc0) == 0x80)
+				cut--;
+			paragraph_put(paragraph, text, cut);
+			text += cut;
+			length -= cut;
+		}
 		paragraph_put(paragraph, text, length);
 		text += length;
 	}

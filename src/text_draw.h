@@ -16,7 +16,7 @@
 #define TEXT_LABEL 13		/* columns that a block's labels take */
 #define NUMBER_BYTES 32		/* room for any of the numbers below */
 
-/* Nanoseconds as "850 ns", "1.23 us", "45.6 ms", "789 s". Returns text. */
+/* Nanoseconds as "850 ns", "1.23 us", "45.6 ms", "789 s"; at most 8 columns. Returns text. */
 const char *draw_duration(char text[NUMBER_BYTES], uint64_t ns);
 /* Bytes as "64 KiB", "1.50 GiB": a power of 1024. Returns text. */
 const char *draw_bytes(char text[NUMBER_BYTES], uint64_t bytes);

@@ -3,6 +3,7 @@
 #include "text_updates.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "printable.h"
 #include "text_draw.h"
@@ -27,11 +28,17 @@ static void draw_times(FILE *out, const struct dist *ns)
 
 static void draw_waiting(FILE *out, const struct update_report *update)
 {
-	char text[NUMBER_BYTES];
+	char text[NUMBER_BYTES], kind[NAME_COLUMNS + 1];
 	struct paragraph line;
 
 	paragraph_begin(&line, out, TEXT_LABEL, "  waiting");
-	paragraph_add(&line, "%s grace period,", update->wait ? update->wait : "none");
+	if (!update->wait || !strcmp(update->wait, "none")) {
+		paragraph_words(&line, "for no grace period");
+		paragraph_end(&line);
+		return;
+	}
+	printable_terminal(kind, update->wait, NAME_COLUMNS);
+	paragraph_add(&line, "%s grace period,", kind);
 	paragraph_add(&line, "%s,", draw_duration(text, update->wait_ns.sum));
 	paragraph_add(&line, "%s of the time",
 		      draw_percent(text, update->wait_ns.sum, update->ns.sum));
@@ -40,17 +47,18 @@ static void draw_waiting(FILE *out, const struct update_report *update)
 
 void text_update_block(FILE *out, const struct update_report *update, bool unicode)
 {
-	char comm[NAME_COLUMNS + 1], name[NAME_COLUMNS + 1];
+	char comm[NAME_COLUMNS + 1], name[NAME_COLUMNS + 1], type[NAME_COLUMNS + 1];
 	struct paragraph line;
 
 	printable_terminal(comm, update->comm, NAME_COLUMNS);
 	printable_terminal(name, update->map.name, NAME_COLUMNS);
+	printable_terminal(type, update->map.type ? update->map.type : "?", NAME_COLUMNS);
 	paragraph_begin(&line, out, 2, NULL);
 	paragraph_add(&line, "pid %" PRIu32, update->pid);
 	paragraph_add(&line, "(%s),", comm);
 	paragraph_add(&line, "map id %" PRIu32, update->map.id);
 	paragraph_add(&line, "\"%s\",", name);
-	paragraph_add(&line, "%s", update->map.type ? update->map.type : "?");
+	paragraph_add(&line, "%s", type);
 	paragraph_end(&line);
 
 	paragraph_begin(&line, out, TEXT_LABEL, "  calls");
@@ -73,12 +81,15 @@ void text_update_row(FILE *out, const struct update_report *update)
 {
 	char calls[NUMBER_BYTES], total[NUMBER_BYTES], average[NUMBER_BYTES], most[NUMBER_BYTES];
 	uint64_t count = dist_count(&update->ns);
-	char comm[20 + 1];
+	char numbers[TEXT_COLUMNS + 1], comm[TEXT_COLUMNS + 1];
+	size_t columns;
 
-	printable_terminal(comm, update->comm, 20);
-	fprintf(out, "%7" PRIu32 " %7" PRIu32 " %9s %9s %9s %9s  %s\n", update->pid,
-		update->map.id, draw_count(calls, update->calls, 9),
-		draw_duration(total, update->ns.sum),
-		draw_duration(average, count ? update->ns.sum / count : 0),
-		draw_duration(most, count ? update->ns.max : 0), comm);
+	columns = (size_t)snprintf(numbers, sizeof(numbers),
+				   "%7" PRIu32 " %7" PRIu32 " %9s %9s %9s %9s  ", update->pid,
+				   update->map.id, draw_count(calls, update->calls, 9),
+				   draw_duration(total, update->ns.sum),
+				   draw_duration(average, count ? update->ns.sum / count : 0),
+				   draw_duration(most, count ? update->ns.max : 0));
+	printable_terminal(comm, update->comm, TEXT_COLUMNS - columns);
+	fprintf(out, "%s%s\n", numbers, comm);
 }

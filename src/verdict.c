@@ -424,7 +424,7 @@ static void say_advice(struct speech *speech, const struct subject *subject)
 		return;
 	if (subject->mode == MODE_LAZY_AROUND && subject->window == 1)
 		say(speech, "a larger fault_around_bytes (in debugfs) would batch reads");
-	else if (subject->mode == MODE_LAZY_AROUND && part->faults.write > part->faults.read)
+	else if (subject->mode == MODE_LAZY_AROUND && part->faults.write > subject->runs / 10)
 		say(speech, "reading pages before they are written lets them be batched");
 	say_populate(speech, subject);
 }
@@ -465,14 +465,13 @@ static struct subject subject_of(const struct verdict_input *input, int type)
 
 static void say_nothing_seen(struct speech *speech, const struct run_start *start)
 {
-	say(speech, "no mapping of a BPF map was seen");
+	say(speech, "no mapping of a BPF map was made, nor touched for the first time, while "
+		    "tracing");
 	if (start->types[TYPE_ARRAY].mode == MODE_EAGER)
-		say(speech,
-		    "this kernel installs all pages of array maps at mmap, so those mapped before "
-		    "tracing do not show");
+		say(speech, "this kernel installs all pages of array maps at mmap, so those mapped "
+			    "before do not show");
 	else
-		say(speech, "none was made, and no page of one touched for the first time, where the "
-			    "filters look");
+		say(speech, "if there was one, a filter (-p, -m, -c) leaves it out");
 }
 
 static void finish(struct speech *speech, char *text, size_t bytes)
