@@ -4,11 +4,14 @@
  * and their order are a promise to scripts. Beyond the promised ones there
  * are, so that a capture holds all that the text report shows:
  *   start:  "timed" (false with --no-time), "scope" (what is traced),
+ *           "stop_hint" (how it said it would end),
  *           "reasons":{"arena":"…"} for modes that are unknown or none
- *   vma:    "raced_known":false in "faults" where races could not be told;
+ *   vma:    "row" (the VMA's number within the run), in "faults" the writes of
+ *           each origin and "raced_known":false where races could not be told;
  *           "where":{"pages_per_bin":32,"installed":[…]}: pages installed in
  *           each part, the first one from where the VMA began when first seen
  *   DIST:   "open":true in a bucket that also holds all above its edge
+ *   "comm_hex", "scope_hex": the bytes of a string that is not UTF-8
  *   interval, summary: "unseen_runs", handler runs whose exit the kernel
  *           skipped and that installed nothing
  */
@@ -92,6 +95,33 @@ static void add_string(struct builder *builder, struct json_object *object, cons
 	valid = printable_utf8(text);
 	add(builder, object, key, valid ? json_object_new_string(valid) : NULL);
 	free(valid);
+}
+
+/*
+ * A string that others chose, by its key; where it is not UTF-8, also its
+ * bytes by hex_key, so that a capture can show it as live tracing does.
+ */
+static void add_bytes(struct builder *builder, struct json_object *object, const char *key,
+		      const char *hex_key, const char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *valid = printable_utf8(text), *hex;
+	size_t length = strlen(text);
+
+	add(builder, object, key, valid ? json_object_new_string(valid) : NULL);
+	if (!valid || !strcmp(valid, text)) {
+		free(valid);
+		return;
+	}
+	free(valid);
+	hex = malloc(2 * length + 1);
+	for (size_t i = 0; hex && i < length; i++) {
+		hex[2 * i] = digits[(unsigned char)text[i] >> 4];
+		hex[2 * i + 1] = digits[(unsigned char)text[i] & 15];
+	}
+	add(builder, object, hex_key,
+	    hex ? json_object_new_string_len(hex, (int)(2 * length)) : NULL);
+	free(hex);
 }
 
 static void add_address(struct builder *builder, struct json_object *object, const char *key,
@@ -291,7 +321,9 @@ static void json_start(struct sink *sink, const struct run_start *start)
 	add_reasons(&builder, record, start);
 	add_bool(&builder, record, "timed", start->timed);
 	if (start->scope)
-		add_string(&builder, record, "scope", start->scope);
+		add_bytes(&builder, record, "scope", "scope_hex", start->scope);
+	if (start->stop_hint)
+		add_string(&builder, record, "stop_hint", start->stop_hint);
 	write_record(sink, &builder, record);
 }
 
@@ -323,6 +355,10 @@ static void add_faults(struct builder *builder, struct json_object *record,
 	add_number(builder, value, "raced", faults->raced);
 	add_number(builder, value, "untimed", faults->untimed);
 	add_number(builder, value, "under_mmap_lock", faults->under_mmap_lock);
+	add_number(builder, value, "user_write", faults->user_write);
+	add_number(builder, value, "populate_write", faults->populate_write);
+	add_number(builder, value, "kernel_write", faults->kernel_write);
+	add_number(builder, value, "remote_write", faults->remote_write);
 	if (!vma->raced_known)
 		add_bool(builder, value, "raced_known", false);
 	add(builder, record, "faults", value);
@@ -363,7 +399,7 @@ static void json_vma(struct sink *sink, const struct vma_report *vma)
 	add_span(&builder, record, vma->span);
 	add_string(&builder, record, "state", vma->mapped ? "mapped" : "unmapped");
 	add_number(&builder, record, "pid", vma->pid);
-	add_string(&builder, record, "comm", vma->comm);
+	add_bytes(&builder, record, "comm", "comm_hex", vma->comm);
 	add_map(&builder, record, &vma->map);
 	add_address(&builder, record, "start", vma->start);
 	add_address(&builder, record, "end", vma->end);
@@ -376,6 +412,7 @@ static void json_vma(struct sink *sink, const struct vma_report *vma)
 	add_dist(&builder, record, "fault_ns", &vma->fault_ns);
 	add_dist(&builder, record, "batch_ns", &vma->batch_ns);
 	add_dist(&builder, record, "batch_pages", &vma->batch_pages);
+	add_number(&builder, record, "row", vma->row);
 	add_where(&builder, record, &vma->where);
 	write_record(sink, &builder, record);
 }
@@ -387,7 +424,7 @@ static void json_update(struct sink *sink, const struct update_report *update)
 
 	add_span(&builder, record, update->span);
 	add_number(&builder, record, "pid", update->pid);
-	add_string(&builder, record, "comm", update->comm);
+	add_bytes(&builder, record, "comm", "comm_hex", update->comm);
 	add_map(&builder, record, &update->map);
 	add_number(&builder, record, "calls", update->calls);
 	add_number(&builder, record, "failed", update->failed);

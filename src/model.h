@@ -63,6 +63,8 @@ struct fault_counts {
 	uint64_t total, read, write;
 	uint64_t user, populate, kernel, remote;
 	uint64_t failed, raced, untimed, under_mmap_lock;
+	/* of each origin, the writes; zero in a capture that lacks them */
+	uint64_t user_write, populate_write, kernel_write, remote_write;
 };
 
 struct batch_counts {
@@ -78,7 +80,7 @@ struct where_bins {
 struct vma_report {
 	enum span span;
 	bool mapped;		/* else unmapped by now */
-	uint64_t row;		/* identity within this run; not shown */
+	uint64_t row;		/* identity within this run; text does not show it */
 	uint32_t pid;
 	char comm[MODEL_COMM_BYTES];	/* any bytes */
 	struct map_identity map;

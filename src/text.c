@@ -201,7 +201,10 @@ static void draw_kernel(const struct text_sink *text)
 	paragraph_begin(&line, text->sink.out, 10, "Kernel");
 	paragraph_add(&line, "%s,", kernel);
 	paragraph_add(&line, "%s,", arch);
-	paragraph_add(&line, "pages of %s,", draw_bytes(bytes, start->page_bytes));
+	if (start->page_bytes)
+		paragraph_add(&line, "pages of %s,", draw_bytes(bytes, start->page_bytes));
+	else
+		paragraph_add(&line, "page size not known,");
 	if (start->fault_around_bytes)
 		paragraph_add(&line, "fault-around %s",
 			      draw_bytes(bytes, start->fault_around_bytes));
@@ -518,7 +521,8 @@ static void draw_time(const struct text_sink *text, const struct timespec *time)
 
 static uint64_t nanoseconds(double seconds)
 {
-	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
+	/* To the microsecond, as a capture has it: both print the same. */
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e6 + 0.5) * 1000 : 0;
 }
 
 /* ---- losses ---- */

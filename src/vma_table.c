@@ -442,6 +442,12 @@ static void report_dist(struct dist *dist, const __u64 *slots, unsigned int coun
 		dist->max = dist->min;
 }
 
+/* Writes of one origin. */
+static uint64_t writes_of(const struct vma_counts *counts, int origin)
+{
+	return cell_sum(counts, ACCESS_WRITE, origin, ANY);
+}
+
 static void report_faults(const struct vma_table *table, struct vma_report *report,
 			  const struct vma_counts *counts)
 {
@@ -454,6 +460,10 @@ static void report_faults(const struct vma_table *table, struct vma_report *repo
 	faults->populate = cell_sum(counts, ANY, ORIGIN_POPULATE, ANY);
 	faults->kernel = cell_sum(counts, ANY, ORIGIN_KERNEL, ANY);
 	faults->remote = cell_sum(counts, ANY, ORIGIN_REMOTE, ANY);
+	faults->user_write = writes_of(counts, ORIGIN_USER);
+	faults->populate_write = writes_of(counts, ORIGIN_POPULATE);
+	faults->kernel_write = writes_of(counts, ORIGIN_KERNEL);
+	faults->remote_write = writes_of(counts, ORIGIN_REMOTE);
 	faults->under_mmap_lock = cell_sum(counts, ANY, ANY, UNDER_MMAP_LOCK);
 	faults->failed = counts->failed;
 	if (!table->timed) {
@@ -562,6 +572,10 @@ static void subtract_faults(struct fault_counts *faults, const struct fault_coun
 	faults->raced -= earlier->raced;
 	faults->untimed -= earlier->untimed;
 	faults->under_mmap_lock -= earlier->under_mmap_lock;
+	faults->user_write -= earlier->user_write;
+	faults->populate_write -= earlier->populate_write;
+	faults->kernel_write -= earlier->kernel_write;
+	faults->remote_write -= earlier->remote_write;
 }
 
 /* Leaves in report what came after earlier. */

@@ -22,6 +22,12 @@ static inline void assert_invariants(const struct vma_report *vma)
 	assert_true(faults->total == faults->read + faults->write);
 	assert_true(faults->total == faults->user + faults->populate + faults->kernel +
 		    faults->remote);
+	assert_true(faults->write == faults->user_write + faults->populate_write +
+				     faults->kernel_write + faults->remote_write);
+	assert_true(faults->user_write <= faults->user);
+	assert_true(faults->populate_write <= faults->populate);
+	assert_true(faults->kernel_write <= faults->kernel);
+	assert_true(faults->remote_write <= faults->remote);
 	assert_true(faults->failed <= faults->total);
 	assert_true(faults->untimed <= faults->total);
 	assert_true(faults->under_mmap_lock <= faults->total);

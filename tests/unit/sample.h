@@ -78,6 +78,7 @@ static inline void sample_touch(struct vma_report *vma, uint64_t first, uint64_t
 	faults->total += count;
 	*(write ? &faults->write : &faults->read) += count;
 	faults->user += count;
+	faults->user_write += write ? count : 0;
 	faults->under_mmap_lock += count;
 	for (uint64_t i = 0; i < count; i++)
 		dist_add(&vma->fault_ns, ns);

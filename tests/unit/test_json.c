@@ -155,7 +155,7 @@ static void test_start(void **state)
 
 	(void)state;
 	assert_keys(record, "type version kernel counting arch page_bytes fault_around_bytes time "
-			    "modes handlers timed scope");
+			    "modes handlers timed scope stop_hint");
 	assert_string_equal(string(record, "type"), "start");
 	assert_string_equal(string(record, "version"), "0.1.0");
 	assert_string_equal(string(record, "kernel"), "7.3.4+deb14-cloud-amd64");
@@ -165,6 +165,7 @@ static void test_start(void **state)
 	assert_int_equal(number(record, "fault_around_bytes"), 65536);
 	assert_string_equal(string(record, "time"), "2026-11-30T11:03:00.123456Z");
 	assert_string_equal(string(record, "scope"), "pid 4711");
+	assert_string_equal(string(record, "stop_hint"), "Hit Ctrl-C to end.");
 	assert_true(json_object_get_boolean(at(record, "timed")));
 	json_object_put(record);
 }
@@ -199,7 +200,7 @@ static void test_start_gives_reasons(void **state)
 	start.types[1].mode = MODE_NONE;
 	start.types[1].reason = "no arenas here";
 	start.exact = start.timed = false;
-	start.scope = NULL;
+	start.scope = start.stop_hint = NULL;
 	record = record_of_start(&start);
 	assert_keys(record, "type version kernel counting arch page_bytes fault_around_bytes time "
 			    "modes handlers reasons timed");
@@ -224,7 +225,8 @@ static void test_vma(void **state)
 	vma.mmap.populate = true;
 	record = record_of_vma(&vma);
 	assert_keys(record, "type span state pid comm map start end pages map_offset_pages mmap "
-			    "faults batches installed_pages fault_ns batch_ns batch_pages where");
+			    "faults batches installed_pages fault_ns batch_ns batch_pages row "
+			    "where");
 	assert_string_equal(string(record, "type"), "vma");
 	assert_string_equal(string(record, "span"), "total");
 	assert_string_equal(string(record, "state"), "mapped");
@@ -262,13 +264,14 @@ static void test_counts_each_have_their_key(void **state)
 	vma.faults = (struct fault_counts){
 		.total = 1, .read = 2, .write = 3, .user = 4, .populate = 5, .kernel = 6,
 		.remote = 7, .failed = 8, .raced = 9, .untimed = 10, .under_mmap_lock = 11,
+		.user_write = 21, .populate_write = 22, .kernel_write = 23, .remote_write = 24,
 	};
 	vma.batches = (struct batch_counts){ .total = 12, .declined = 13, .pages = 14 };
 	vma.installed_pages = 15;
 	record = record_of_vma(&vma);
 	counts = at(record, "faults");
 	assert_keys(counts, "total read write user populate kernel remote failed raced untimed "
-			    "under_mmap_lock");
+			    "under_mmap_lock user_write populate_write kernel_write remote_write");
 	assert_int_equal(number(counts, "total"), 1);
 	assert_int_equal(number(counts, "read"), 2);
 	assert_int_equal(number(counts, "write"), 3);
@@ -280,6 +283,10 @@ static void test_counts_each_have_their_key(void **state)
 	assert_int_equal(number(counts, "raced"), 9);
 	assert_int_equal(number(counts, "untimed"), 10);
 	assert_int_equal(number(counts, "under_mmap_lock"), 11);
+	assert_int_equal(number(counts, "user_write"), 21);
+	assert_int_equal(number(counts, "populate_write"), 22);
+	assert_int_equal(number(counts, "kernel_write"), 23);
+	assert_int_equal(number(counts, "remote_write"), 24);
 	counts = at(record, "batches");
 	assert_keys(counts, "total declined pages");
 	assert_int_equal(number(counts, "total"), 12);
@@ -526,6 +533,9 @@ static void check_comm(const char *comm, const char *expected)
 	record = record_of_vma(&vma);
 	assert_string_equal(string(record, "comm"), expected);
 	assert_string_equal(string(at(record, "map"), "name"), expected);
+	/* the bytes themselves where the string is not all of it */
+	assert_int_equal(json_object_object_get_ex(record, "comm_hex", NULL),
+			 strcmp(comm, expected) != 0);
 	json_object_put(record);
 }
 
@@ -563,6 +573,23 @@ static void test_locale_changes_nothing(void **state)
 		close_sink(&written);
 	}
 	setlocale(LC_ALL, "C");
+}
+
+static void test_bytes_are_kept(void **state)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct vma_report vma = sample_vma(1);
+	struct json_object *record;
+
+	(void)state;
+	memcpy(vma.comm, "a\x01\xff\xc3\x7f", 6);
+	record = record_of_vma(&vma);
+	assert_string_equal(string(record, "comm_hex"), "6101ffc37f");
+	json_object_put(record);
+	start.scope = "command \xe9t\xe9";
+	record = record_of_start(&start);
+	assert_string_equal(string(record, "scope_hex"), "636f6d6d616e6420e974e9");
+	json_object_put(record);
 }
 
 /* ---- writing ---- */
@@ -628,6 +655,7 @@ int main(void)
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_update),
 		cmocka_unit_test(test_names_of_any_bytes),
+		cmocka_unit_test(test_bytes_are_kept),
 		cmocka_unit_test(test_locale_changes_nothing),
 		cmocka_unit_test(test_each_record_is_a_line_at_once),
 		cmocka_unit_test(test_failed_write_is_told),

@@ -85,7 +85,7 @@ static void read_described(const char *page, struct paths *paths)
 static void fill_vma(struct vma_report *vma)
 {
 	*vma = (struct vma_report) {
-		.span = SPAN_TOTAL, .pid = 1, .comm = "comm",
+		.span = SPAN_TOTAL, .pid = 1, .comm = "comm\xff",
 		.map = { .id = 1, .name = "name", .type = "array" },
 		.raced_known = false,
 		.where = { .pages_per_bin = 1, .count = 1 },
@@ -101,7 +101,7 @@ static void fill_start(struct run_start *start)
 {
 	*start = (struct run_start) {
 		.version = "1", .kernel = "7.3", .arch = "x86_64", .page_bytes = 4096,
-		.scope = "all processes",
+		.scope = "command \xff", .stop_hint = "Hit Ctrl-C to end.",
 		.types = {
 			{ .type = "array", .mode = MODE_LAZY, .fault = "f", .map_pages = "m" },
 			{ .type = "arena", .mode = MODE_NONE, .reason = "why" },

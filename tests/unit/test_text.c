@@ -324,7 +324,7 @@ static void test_hostile(void **state)
 	vma.start = huge - 1;
 	vma.end = vma.pages = vma.map_offset_pages = vma.mmap.ns = huge;
 	vma.faults = (struct fault_counts){ huge, huge, huge, huge, huge, huge, huge, huge, huge,
-					    huge, huge };
+					    huge, huge, huge, huge, huge, huge };
 	vma.batches = (struct batch_counts){ huge, huge, huge };
 	vma.installed_pages = huge;
 	vma.fault_ns.slots[47] = vma.batch_pages.slots[0] = vma.batch_ns.slots[47] = huge;

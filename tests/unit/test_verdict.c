@@ -381,7 +381,7 @@ static void test_huge_numbers_stay_whole(void **state)
 		start.types[0].reason = "a reason that goes on and on and on and on and on and on "
 					"and on and on and on and on and on and on and on and on";
 		vma.faults = (struct fault_counts){ huge, huge, huge, huge, huge, huge, huge, 1,
-						    huge, huge, huge };
+						    huge, huge, huge, huge, huge, huge, huge };
 		vma.batches = (struct batch_counts){ huge / 2, huge, huge };
 		vma.installed_pages = vma.fault_ns.sum = vma.pages = huge;
 		verdict_on(&start, &vma);
