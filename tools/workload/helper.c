@@ -38,6 +38,7 @@ pid_t fork_child(void)
 
 	if (pid < 0)
 		die("fork: %m");
+	prefault_program();
 	if (pid)
 		return pid;
 	/* Nothing may stay behind when the workload is killed. */
@@ -80,9 +81,11 @@ static struct remote_answer serve(const struct options *o, pid_t owner,
 {
 	const struct vma *v = &request->vma;
 	struct remote_answer answer = { 0 };
-	uint64_t faults = thread_min_flt();
+	uint64_t faults;
 	size_t i;
 
+	prefault_stack();
+	faults = thread_min_flt();
 	for (i = request->from; i < request->to; i++) {
 		uint64_t page = o->order[i];
 
@@ -107,16 +110,34 @@ static __attribute__((noreturn)) void serve_forever(const struct options *o, pid
 
 	program_name = "workload (remote)";
 	prctl(PR_SET_NAME, "remote-helper");
-	/* so that the first request finds this process's own pages in place */
-	access_remotely(owner, &trial, ACCESS_READ | ACCESS_WRITE);
+	/*
+	 * A trial puts in place what it needs, here and in the owner, which waits for its end:
+	 * one that goes on meanwhile can meet a PTE of its own that is just being replaced.
+	 */
 	memset(&request, 0, sizeof(request));
 	answer = serve(o, owner, &request);
+	if (!access_remotely(owner, &trial, ACCESS_READ | ACCESS_WRITE))
+		answer.error = errno;
+	if (write(out, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
+		_exit(EXIT_FAILURE);
 	while (read(in, &request, sizeof(request)) == (ssize_t)sizeof(request)) {
 		answer = serve(o, owner, &request);
 		if (write(out, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
 			break;
 	}
 	_exit(EXIT_SUCCESS);
+}
+
+static uint64_t receive_answer(void)
+{
+	struct remote_answer answer;
+
+	if (read(from_remote, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
+		die("the remote helper is gone");
+	if (answer.error)
+		die("another process cannot touch our pages: %s (may it ptrace us?)",
+		    strerror(answer.error));
+	return answer.min_flt;
 }
 
 void remote_start(const struct options *o)
@@ -141,24 +162,20 @@ void remote_start(const struct options *o)
 	close(tell[1]);
 	to_remote = ask[1];
 	from_remote = tell[0];
+	receive_answer();
 }
 
 uint64_t remote_touch(const struct vma *v, size_t from, size_t to)
 {
 	struct remote_request request;
-	struct remote_answer answer;
 
 	memset(&request, 0, sizeof(request));
 	request.vma = *v;
 	request.from = from;
 	request.to = to;
-	if (write(to_remote, &request, sizeof(request)) != (ssize_t)sizeof(request) ||
-	    read(from_remote, &answer, sizeof(answer)) != (ssize_t)sizeof(answer))
+	if (write(to_remote, &request, sizeof(request)) != (ssize_t)sizeof(request))
 		die("the remote helper is gone");
-	if (answer.error)
-		die("another process cannot touch our pages: %s (may it ptrace us?)",
-		    strerror(answer.error));
-	return answer.min_flt;
+	return receive_answer();
 }
 
 void remote_stop(void)

@@ -17,6 +17,8 @@
 
 #define PAGEMAP_PRESENT (1ULL << 63)
 #define PAGEMAP_CHUNK 4096
+#define STACK_AHEAD_BYTES 32768
+#define STACK_STEP_BYTES 1024
 
 const char *program_name = "workload";
 
@@ -47,9 +49,38 @@ uint64_t thread_min_flt(void)
 {
 	struct rusage usage;
 
+	/* The kernel writes its answer after it has counted: that write must not fault. */
+	memset(&usage, 0, sizeof(usage));
 	if (getrusage(RUSAGE_THREAD, &usage))
 		die("getrusage: %m");
 	return usage.ru_minflt;
+}
+
+__attribute__((noinline)) void prefault_stack(void)
+{
+	volatile unsigned char room[STACK_AHEAD_BYTES];
+	size_t i;
+
+	for (i = 0; i < sizeof(room); i += STACK_STEP_BYTES)
+		room[i] = 0;
+}
+
+/*
+ * Puts the program's own memory in place: fork shares data and stack until they
+ * are written, and leaves it to the child to fault in its text again.
+ */
+void prefault_program(void)
+{
+	extern const unsigned char __executable_start[], etext[];
+	extern unsigned char __data_start[], end[];
+	volatile const unsigned char *text;
+	volatile unsigned char *data;
+
+	for (text = __executable_start; text < etext; text += page_bytes)
+		(void)*text;
+	for (data = __data_start; data < end; data += page_bytes)
+		*data = *data;
+	prefault_stack();
 }
 
 /* Opened anew in each process: after fork the old descriptor shows the parent. */

@@ -133,8 +133,10 @@ struct user_job {
 	pthread_barrier_t *start;
 };
 
-static struct user_result touch_vma(const struct options *o, const struct vma *v,
-				    const uint32_t *order, size_t from, size_t to)
+static __attribute__((noinline)) struct user_result touch_vma(const struct options *o,
+							      const struct vma *v,
+							      const uint32_t *order,
+							      size_t from, size_t to)
 {
 	uint64_t failed = 0, faults, begin;
 	struct user_result result;
@@ -169,6 +171,7 @@ static uint64_t warm_up(const struct options *o)
 	if (room == MAP_FAILED)
 		die("no memory: %m");
 	v.addr = room;
+	prefault_stack();
 	touch_vma(o, &v, &first_page, 0, 1);
 	noise = touch_vma(o, &v, &first_page, 0, 1).min_flt;
 	munmap(room, page_bytes);
@@ -348,6 +351,7 @@ static void touch_through_kernel(const struct options *o, struct vma *v, size_t 
 
 	if (pipe2(fd, O_CLOEXEC))
 		die("pipe: %m");
+	prefault_stack();
 	access_through_pipe(fd, &trial, ACCESS_READ | ACCESS_WRITE);
 	begin = now_ns();
 	faults = thread_min_flt();

@@ -107,6 +107,7 @@ void vma_map(const struct options *o, struct map *map, struct vma_set *set, uint
 	v->pages = o->pages;
 	v->offset = o->offset + index * o->vma_stride;
 	v->page = new_pages(v->pages);
+	prefault_stack();
 	begin = now_ns();
 	faults = thread_min_flt();
 	v->addr = map_pages(o, map, v->offset);
@@ -132,6 +133,7 @@ void vma_populate(const struct options *o, struct vma *v)
 	bool writes = o->advice == ADVICE_POPULATE_WRITE;
 	uint64_t missing = 0, faults, i;
 
+	prefault_stack();
 	faults = thread_min_flt();
 	if (madvise(v->addr, v->pages * page_bytes,
 		    writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))

@@ -36,6 +36,7 @@ int main(int argc, char **argv)
 	}
 	if (options.comm_given)
 		prctl(PR_SET_NAME, options.comm);
+	prefault_program();
 	totals_init();
 	signals_init(&options);
 	noise_start(options.noise);

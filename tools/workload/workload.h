@@ -173,7 +173,11 @@ void map_destroy(const struct options *o, struct map *map);
 /* oracle.c */
 __attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
 uint64_t now_ns(void);
+/* Of the calling thread. What lies between two calls must find its own memory in place. */
 uint64_t thread_min_flt(void);
+/* Puts the stack below the caller in place: it may be new, or shared since a fork. */
+void prefault_stack(void);
+void prefault_program(void);
 /* Pages of [addr, addr + pages) that have a PTE; a byte for each in *present unless NULL. */
 uint64_t pagemap_present(const void *addr, uint64_t pages, uint8_t *present);
 bool maps_has(const void *start, const void *end);
