@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "held.h"
 #include "packed.h"
 #include "printable.h"
 #include "sink.h"
@@ -16,82 +17,19 @@
 #include "text_updates.h"
 #include "verdict.h"
 
-/* VMAs that a report holds where all are asked for; the rest goes by the sum. */
-enum { HELD_MAX = 32768, SPARE_MIN = 1024 };
-
 /* What a name may take of a line. */
 enum { NAME_COLUMNS = 30 };
-
-/* A record that waits to be sorted. */
-struct held {
-	uint64_t value;		/* what it is sorted by, highest first */
-	uint64_t row;		/* then by this, lowest first */
-	struct packed *packed;	/* struct vma_report or struct update_report */
-};
-
-/* Records held, and the sum of those that fell behind the first `limit`. */
-struct held_list {
-	struct held *items;
-	size_t count, space, limit;
-	uint64_t rest, rest_faults, rest_pages;
-};
-
-struct sort_column {
-	const char *key;
-	bool ascending;
-	uint64_t (*value)(const struct vma_report *vma);
-};
 
 struct text_sink {
 	struct sink sink;
 	struct text_options options;
-	const struct sort_column *sort;
+	const struct vma_order *order;
 	struct run_start start;		/* the strings are their holder's */
 	struct held_list interval, total;
 	struct held_list update_interval, update_total;
 	uint64_t update_calls, update_failed, update_ns;
 	bool any_update;
 };
-
-/* ---- sorting ---- */
-
-static uint64_t faults_of(const struct vma_report *vma) { return vma->faults.total; }
-static uint64_t installed_of(const struct vma_report *vma) { return vma->installed_pages; }
-static uint64_t time_of(const struct vma_report *vma) { return vma->fault_ns.sum; }
-static uint64_t batches_of(const struct vma_report *vma) { return vma->batches.total; }
-static uint64_t raced_of(const struct vma_report *vma) { return vma->faults.raced; }
-static uint64_t pid_of(const struct vma_report *vma) { return vma->pid; }
-static uint64_t map_of(const struct vma_report *vma) { return vma->map.id; }
-static uint64_t start_of(const struct vma_report *vma) { return vma->start; }
-
-static const struct sort_column sort_columns[] = {
-	{ "faults", false, faults_of },
-	{ "installed", false, installed_of },
-	{ "time", false, time_of },
-	{ "batches", false, batches_of },
-	{ "raced", false, raced_of },
-	{ "pid", true, pid_of },
-	{ "map", true, map_of },
-	{ "start", true, start_of },
-};
-
-static const struct sort_column *sort_column(const char *key)
-{
-	for (size_t i = 0; key && i < sizeof(sort_columns) / sizeof(sort_columns[0]); i++) {
-		if (!strcmp(sort_columns[i].key, key))
-			return &sort_columns[i];
-	}
-	return &sort_columns[0];
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const struct held *left = a, *right = b;
-
-	if (left->value != right->value)
-		return left->value < right->value ? 1 : -1;
-	return (left->row > right->row) - (left->row < right->row);
-}
 
 static void fail(struct text_sink *text, int error)
 {
@@ -107,56 +45,10 @@ static void flush(struct text_sink *text)
 		fail(text, errno ? errno : EIO);
 }
 
-/* ---- records held ---- */
-
-static void list_clear(struct held_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->items[i].packed);
-	list->count = 0;
-	list->rest = list->rest_faults = list->rest_pages = 0;
-}
-
-/* Sorts, and sums up what falls behind the limit. */
-static void list_cut(struct held_list *list)
-{
-	if (list->count)
-		qsort(list->items, list->count, sizeof(list->items[0]), by_value);
-	while (list->count > list->limit) {
-		struct held *last = &list->items[--list->count];
-		struct vma_report vma;
-
-		packed_get(last->packed, &vma, sizeof(vma));
-		free(last->packed);
-		list->rest++;
-		list->rest_faults += vma.faults.total;
-		list->rest_pages += vma.installed_pages;
-	}
-}
-
-static int list_add(struct held_list *list, struct held held)
-{
-	size_t spare = list->limit < SPARE_MIN ? SPARE_MIN : list->limit;
-
-	if (list->count >= list->limit + spare)
-		list_cut(list);
-	if (list->count == list->space) {
-		size_t space = list->space ? 2 * list->space : 64;
-		struct held *items = realloc(list->items, space * sizeof(*items));
-
-		if (!items)
-			return -ENOMEM;
-		list->items = items;
-		list->space = space;
-	}
-	list->items[list->count++] = held;
-	return 0;
-}
-
 /* Takes over held.packed. */
 static void hold(struct text_sink *text, struct held_list *list, struct held held)
 {
-	if (held.packed && !list_add(list, held))
+	if (held.packed && !held_add(list, held))
 		return;
 	free(held.packed);
 	fail(text, ENOMEM);
@@ -562,13 +454,11 @@ static void draw_losses(const struct text_sink *text, const struct losses *lost)
 static void text_vma(struct sink *sink, const struct vma_report *vma)
 {
 	struct text_sink *text = (struct text_sink *)sink;
-	uint64_t value = text->sort->value(vma);
-	struct held held = { text->sort->ascending ? ~value : value, vma->row, NULL };
 
 	if (vma->span == SPAN_INTERVAL && !text->options.intervals)
 		return;
-	held.packed = packed_new(vma, sizeof(*vma));
-	hold(text, vma->span == SPAN_INTERVAL ? &text->interval : &text->total, held);
+	hold(text, vma->span == SPAN_INTERVAL ? &text->interval : &text->total,
+	     held_vma(text->order, vma));
 }
 
 /* Updates are few: they are sorted by their time and all shown. */
@@ -607,7 +497,7 @@ static void draw_rows(struct text_sink *text)
 {
 	struct vma_report vma;
 
-	list_cut(&text->interval);
+	held_cut(&text->interval);
 	if (text->interval.count)
 		draw_heading(text);
 	for (size_t i = 0; i < text->interval.count; i++) {
@@ -615,21 +505,21 @@ static void draw_rows(struct text_sink *text)
 		draw_row(text, &vma);
 	}
 	draw_rest(text, &text->interval);
-	list_clear(&text->interval);
+	held_clear(&text->interval);
 }
 
 static void draw_update_rows(struct text_sink *text)
 {
 	struct update_report update;
 
-	list_cut(&text->update_interval);
+	held_cut(&text->update_interval);
 	if (text->update_interval.count)
 		text_update_heading(text->sink.out);
 	for (size_t i = 0; i < text->update_interval.count; i++) {
 		packed_get(text->update_interval.items[i].packed, &update, sizeof(update));
 		text_update_row(text->sink.out, &update);
 	}
-	list_clear(&text->update_interval);
+	held_clear(&text->update_interval);
 }
 
 static void text_interval(struct sink *sink, const struct interval_report *interval)
@@ -664,7 +554,7 @@ static void draw_blocks(struct text_sink *text)
 	struct update_report update;
 	struct vma_report vma;
 
-	list_cut(&text->total);
+	held_cut(&text->total);
 	for (size_t i = 0; i < text->total.count; i++) {
 		packed_get(text->total.items[i].packed, &vma, sizeof(vma));
 		draw_block(text, &vma);
@@ -672,13 +562,13 @@ static void draw_blocks(struct text_sink *text)
 	draw_rest(text, &text->total);
 	if (text->total.rest)
 		fputc('\n', text->sink.out);
-	list_cut(&text->update_total);
+	held_cut(&text->update_total);
 	for (size_t i = 0; i < text->update_total.count; i++) {
 		packed_get(text->update_total.items[i].packed, &update, sizeof(update));
 		text_update_block(text->sink.out, &update, text->options.unicode);
 	}
-	list_clear(&text->total);
-	list_clear(&text->update_total);
+	held_clear(&text->total);
+	held_clear(&text->update_total);
 }
 
 static void draw_totals(const struct text_sink *text, const struct summary_report *summary)
@@ -725,7 +615,7 @@ static void text_free(struct sink *sink)
 					    &text->update_interval, &text->update_total };
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		list_clear(lists[i]);
+		held_clear(lists[i]);
 		free(lists[i]->items);
 	}
 	free(text);
@@ -749,7 +639,7 @@ struct sink *text_sink_new(FILE *out, const struct text_options *options)
 	text->sink.ops = &ops;
 	text->sink.out = out;
 	text->options = *options;
-	text->sort = sort_column(options->sort_key);
+	text->order = vma_order(options->sort_key);
 	text->interval.limit = text->total.limit = limit;
 	text->update_interval.limit = text->update_total.limit = SIZE_MAX / 2;
 	return &text->sink;
