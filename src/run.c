@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What all reports' runs share, from set-up to exit status. */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "loop.h"
+#include "options.h"
+#include "output.h"
+#include "run.h"
+#include "sink.h"
+
+bool run_has_intervals(const struct run *run)
+{
+	return run->options->interval > 0;
+}
+
+/* ---- start ---- */
+
+static void describe_start(struct run *run)
+{
+	uname(&run->kernel);
+	run->start = (struct run_start){
+		.version = LAZYFAULT_VERSION,
+		.kernel = run->kernel.release,
+		.arch = run->kernel.machine,
+		.page_bytes = (unsigned int)sysconf(_SC_PAGESIZE),
+		.scope = run->targets.scope,
+		.stop_hint = run->options->argv ? "Ends with the command." : "Hit Ctrl-C to end.",
+	};
+	clock_gettime(CLOCK_REALTIME, &run->start.time);
+	run->ops->describe(run);
+}
+
+static int open_sink(struct run *run, char *message)
+{
+	const struct options *options = run->options;
+	struct text_options text = {
+		.top = options->top,
+		.sort_key = options->sort_key,
+		.timestamp = options->timestamp,
+		.unicode = isatty(fileno(run->out)) && !strcmp(nl_langinfo(CODESET), "UTF-8"),
+		.verbose = options->verbose,
+		.quiet = options->quiet,
+		.intervals = options->interval > 0,
+	};
+
+	run->sink = options->json ? json_sink_new(run->out) : text_sink_new(run->out, &text);
+	if (!run->sink) {
+		snprintf(message, MESSAGE_BYTES, "out of memory");
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_up(struct run *run, char *message)
+{
+	int error = loop_block_signals();
+
+	if (!error)
+		error = targets_find(&run->targets, run->options, message, MESSAGE_BYTES);
+	if (!error)
+		error = run->ops->attach(run, message);
+	if (error)
+		return error;
+	run->out = output_open(run->options->output, message, MESSAGE_BYTES);
+	if (!run->out)
+		return -EIO;
+	describe_start(run);
+	return open_sink(run, message);
+}
+
+/* ---- while tracing ---- */
+
+static double seconds_between(const struct timespec *from, const struct timespec *to)
+{
+	return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
+}
+
+static int check_sink(struct run *run)
+{
+	return run->sink->failed ? -run->sink->error : 0;
+}
+
+static int take_records(void *context)
+{
+	struct run *run = context;
+	int error = run->ops->drain(run);
+
+	return error ? error : check_sink(run);
+}
+
+static struct losses losses_since(const struct losses *now, const struct losses *before)
+{
+	return (struct losses){
+		.ring_full = now->ring_full - before->ring_full,
+		.vma_table_full = now->vma_table_full - before->vma_table_full,
+		.recursion = now->recursion - before->recursion,
+		/* these can turn out to be seen: never below what was said */
+		.unseen_runs = now->unseen_runs > before->unseen_runs ?
+			now->unseen_runs - before->unseen_runs : 0,
+	};
+}
+
+static void show_interval(struct run *run)
+{
+	struct interval_report interval = {};
+	struct timespec now;
+	struct losses lost;
+
+	run->ops->show_interval(run, &interval);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_REALTIME, &interval.time);
+	interval.seconds = seconds_between(&run->interval_began, &now);
+	run->ops->losses(run, &lost);
+	interval.lost = losses_since(&lost, &run->lost_before);
+	run->interval_began = now;
+	run->lost_before = lost;
+	run->sink->ops->interval(run->sink, &interval);
+}
+
+static int end_interval(void *context)
+{
+	struct run *run = context;
+	int error = run->ops->collect(run);
+
+	if (error)
+		return error;
+	show_interval(run);
+	return check_sink(run);
+}
+
+/* The first line comes before the command's own output. 0 or -errno. */
+static int begin(struct run *run)
+{
+	int error;
+
+	clock_gettime(CLOCK_MONOTONIC, &run->began);
+	run->interval_began = run->began;
+	run->sink->ops->start(run->sink, &run->start);
+	error = targets_release(&run->targets);
+	if (error)
+		complain("cannot run %s: %s", run->options->argv[0], strerror(-error));
+	return error;
+}
+
+static enum loop_end trace(struct run *run)
+{
+	const struct options *options = run->options;
+	const struct targets *targets = &run->targets;
+	struct loop_config config = {
+		.interval = options->interval,
+		.count = options->count,
+		.duration = options->duration,
+		.records_fd = run->ops->records_fd(run),
+		.output_fd = fileno(run->out),
+		.pidfds = targets->pidfds,
+		.pidfd_count = targets->pidfd_count,
+		.command_pidfd = options->argv ? targets->child.pidfd : -1,
+		.command = targets->child.pid,
+		.on_records = take_records,
+		.on_interval = end_interval,
+		.context = run,
+	};
+
+	return loop_run(&config);
+}
+
+/* ---- the end ---- */
+
+static void show_summary(struct run *run)
+{
+	struct summary_report summary = {};
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	run->ops->show_totals(run, &summary);
+	summary.seconds = seconds_between(&run->began, &now);
+	run->ops->losses(run, &summary.lost);
+	run->sink->ops->summary(run->sink, &summary);
+}
+
+static int finish(struct run *run, enum loop_end why)
+{
+	int error = 0;
+
+	if (run->sink->failed && run->sink->error == EPIPE)
+		return 0;
+	if (run->sink->failed) {
+		complain("cannot write the output: %s", strerror(run->sink->error));
+		return EXIT_FAILURE;
+	}
+	run->ops->detach(run);
+	if (why == END_PIPE)
+		return 0;
+	error = run->ops->collect(run);
+	if (error) {
+		complain("the last counts could not be fetched: %s", error_name(-error));
+		return EXIT_FAILURE;
+	}
+	if (run_has_intervals(run) && why != END_COUNT)
+		show_interval(run);
+	show_summary(run);
+	if (run->ops->tell)
+		run->ops->tell(run);
+	if (why == END_FAILED || why == END_CALLBACK) {
+		complain("tracing ended early: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	return run->sink->failed && run->sink->error != EPIPE ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static void close_run(struct run *run)
+{
+	sink_free(run->sink);
+	run->ops->free(run);
+	targets_free(&run->targets);
+}
+
+int run_report(const struct options *options, const struct run_ops *ops, void *report)
+{
+	struct run run = {
+		.options = options, .ops = ops, .report = report, .targets = TARGETS_NONE,
+	};
+	char message[MESSAGE_BYTES] = "";
+	enum loop_end why;
+	int status;
+
+	if (set_up(&run, message)) {
+		complain("%s", message[0] ? message : "out of memory");
+		close_run(&run);
+		return EXIT_FAILURE;
+	}
+	if (begin(&run)) {
+		status = child_wait(&run.targets.child);
+		close_run(&run);
+		return status;
+	}
+	why = trace(&run);
+	loop_unblock_signals();
+	status = finish(&run, why);
+	close_run(&run);
+	if (output_close(run.out) && status == EXIT_SUCCESS && why != END_PIPE)
+		status = EXIT_FAILURE;
+	if (options->argv && status == EXIT_SUCCESS)
+		status = child_wait(&run.targets.child);
+	return status;
+}
