@@ -39,6 +39,7 @@ LIB_LIBS := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null)
 PROGRAM_CFLAGS := -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DLAZYFAULT_VERSION='"$(VERSION)"' \
 	-Isrc -Ibpf -I$(GEN) $(LIB_CFLAGS)
 
+## make                builds build/lazyfault
 .PHONY: all
 all: $(BUILD)/lazyfault
 
@@ -49,7 +50,7 @@ help:
 # ---- the kernel's side ----
 
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Ibpf \
-	$(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null) -Wall -Wextra -Wno-unused-parameter
+	$(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null) -Wall
 
 $(BUILD)/bpf/%.unlinked.o: bpf/%.bpf.c | $(BUILD)/tools
 	$(say) BPF $@
@@ -86,12 +87,12 @@ $(BUILD)/tools: tools/need-tools
 
 GUEST := $(BUILD)/guest
 GUEST_PROGRAMS := $(GUEST)/workload
+GUEST_CFLAGS := -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -static
 
 $(GUEST)/workload: $(wildcard tools/workload/*.c) $(wildcard tools/workload/*.h)
 	$(say) CC $@
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -static \
-		$(filter %.c,$^) -o $@
+	$(Q)$(CC) $(GUEST_CFLAGS) $(filter %.c,$^) -o $@
 
 # ---- checks ----
 
@@ -110,10 +111,51 @@ $(SAN)/test_%: tests/unit/test_%.c $(SOURCES:src/%.c=$(SAN)/src/%.o)
 	$(Q)$(CLANG) $(SAN_CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP $(filter %.c %.o,$^) -o $@ \
 		-lcmocka $(LIB_LIBS)
 
+# Runs every test by prove; PROVE_FLAGS=-v shows each. Guest tests boot one
+# guest each, with the kernel that KERNEL names (see tools/vm/kernel).
+PROVE ?= prove
+PROVE_FLAGS ?=
+KERNEL ?= 7.3
+KERNELS := 6.1 6.12 7.2 7.3
+GUEST_TESTS := $(wildcard tests/guest/*.t)
+HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t)
+
+## make check          installs what is missing, builds, runs unit tests and the guest tests on 7.3
+.PHONY: check
+check:
+	$(Q)tools/setup build check vm bench
+	$(Q)$(MAKE) check-unit check-guest
+
+.PHONY: check-unit
+check-unit: $(BUILD)/lazyfault $(UNIT_TESTS)
+	$(Q)CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) $(PROVE_FLAGS) --exec '' $(UNIT_TESTS)
+	$(Q)$(PROVE) $(PROVE_FLAGS) $(HOST_TESTS)
+
+## make check-guest    the guest tests alone, on the kernel that KERNEL= names
+.PHONY: check-guest
+check-guest: $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+	$(Q)KERNEL='$(KERNEL)' $(PROVE) $(PROVE_FLAGS) --exec tools/vm/run-test $(GUEST_TESTS)
+
+## make check-kernels  the guest tests on each kernel of the matrix
+.PHONY: check-kernels
+check-kernels:
+	$(Q)tools/setup build check vm bench
+	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels $(KERNELS) -- $(GUEST_TESTS)
+
+## make demo           installs what is missing, builds, boots a 7.3 kernel and traces a workload
+.PHONY: demo
+demo:
+	$(Q)tools/setup build vm
+	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+	$(Q)tools/vm/run --add $(BUILD)/lazyfault:/root/bin/lazyfault --add $(GUEST)/workload:/root/bin/workload \
+		-- sh -c 'lazyfault -- workload --quiet --pages 2048 --threads 2 | grep -v "^{"'
+
 .PHONY: clean
 clean:
 	$(Q)rm -rf $(BUILD)
 
+## make install        DESTDIR and prefix (/usr/local) are honoured
 .PHONY: install
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/lazyfault $(DESTDIR)$(sbindir)/lazyfault

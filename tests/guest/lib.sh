@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What every guest test uses: TAP, running a workload under the tracer, and
+# holding the tracer's rows against the workload's own account.
+
+tests=0
+failures=0
+work=$(mktemp -d)
+
+pass() {
+	tests=$((tests + 1))
+	echo "ok $tests - $*"
+}
+
+fail() {
+	tests=$((tests + 1))
+	failures=$((failures + 1))
+	echo "not ok $tests - $*"
+}
+
+skip() { # skip REASON DESCRIPTION: only for what this kernel does not have
+	tests=$((tests + 1))
+	echo "ok $tests - $2 # SKIP $1"
+}
+
+diag() {
+	sed 's/^/# /'
+}
+
+is() { # is GOT EXPECTED DESCRIPTION
+	if [ "$1" = "$2" ]; then
+		pass "$3"
+	else
+		fail "$3"
+		printf 'got:      %s\nexpected: %s\n' "$1" "$2" | diag
+	fi
+}
+
+like() { # like TEXT PATTERN DESCRIPTION
+	if printf '%s\n' "$1" | grep -q -e "$2"; then
+		pass "$3"
+	else
+		fail "$3"
+		printf 'got: %s\nno match for: %s\n' "$1" "$2" | diag
+	fi
+}
+
+unlike() { # unlike TEXT PATTERN DESCRIPTION
+	if printf '%s\n' "$1" | grep -q -e "$2"; then
+		fail "$3"
+		printf 'got: %s\nmatches: %s\n' "$1" "$2" | diag
+	else
+		pass "$3"
+	fi
+}
+
+finish() {
+	rm -rf "$work"
+	echo "1..$tests"
+	[ "$failures" -eq 0 ]
+}
+
+# What this kernel does, by its own symbols: not by its version.
+has_function() {
+	grep -q " [tT] $1\$" /proc/kallsyms
+}
+
+array_is_lazy() { has_function array_map_mmap_fault || has_function bpf_map_mmap_fault; }
+arena_exists() { has_function arena_vm_fault; }
+
+# Waits up to 20 s for a command to be true.
+await() {
+	for i in $(seq 200); do
+		"$@" >/dev/null 2>&1 && return 0
+		sleep 0.1
+	done
+	echo "waited in vain for: $*" | diag
+	return 1
+}
+
+# Every record of a capture obeys the contract's sums.
+invariants='
+def sums: ([.buckets[].count] | add // 0) == .count;
+def ascending: [.buckets[].from] | . == (sort | unique);
+map(
+  if .type == "vma" then
+    (.faults as $f
+     | $f.total == $f.read + $f.write
+       and $f.total == $f.user + $f.populate + $f.kernel + $f.remote
+       and .installed_pages == $f.total - $f.failed + .batches.pages
+       and .fault_ns.count == $f.total - $f.untimed)
+    and ([.fault_ns, .batch_ns, .batch_pages] | all(sums and ascending))
+    and (.where.installed | add // 0) == .installed_pages
+  else true end) | all'
+
+# Rows of the capture, by VMA: what can be held against the workload.
+rows='[.[] | select(.type == "vma" and .span == "total")
+  | [.pid, .map.id, .start, .end, .faults.read, .faults.write, .faults.user,
+     .faults.populate, .faults.kernel, .faults.remote, .faults.failed,
+     .installed_pages]] | sort'
+truth='[.[] | select(.type == "vma")
+  | [.pid, .map_id, .start, .end, .expect.read, .expect.write, .expect.user,
+     .expect.populate, .expect.kernel, .expect.remote, .expect.failed,
+     .installed]] | sort'
+
+# Each VMA's interval records add up to its total record.
+intervals='
+def counts: [.faults[], .batches[], .installed_pages, .fault_ns.count, .fault_ns.sum,
+             .batch_ns.count, .batch_pages.sum] | map(numbers);
+[.[] | select(.type == "vma")] | group_by([.pid, .map.id, .start, .mmap.ns])
+| map((map(select(.span == "total") | counts) | first) as $total
+      | (map(select(.span == "interval") | counts) | transpose | map(add)) == $total)
+| all'
+
+traced() { # traced OPTIONS -- WORKLOAD OPTIONS: leaves run.jsonl and truth.jsonl
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	rm -f "$work"/*.jsonl
+	# shellcheck disable=SC2086
+	lazyfault -j -o "$work/run.jsonl" $options -- workload "$@" \
+		>"$work/truth.jsonl" 2>"$work/stderr"
+	status=$?
+	if [ $status -ne 0 ]; then
+		echo "status $status" | diag
+		diag <"$work/stderr"
+	fi
+	return $status
+}
+
+query() {
+	jq -r "$1" "$work/run.jsonl"
+}
+
+summary() {
+	query "select(.type == \"summary\") | $1"
+}
+
+total() { # of the first VMA's total record
+	jq -sr "[.[] | select(.type == \"vma\" and .span == \"total\")][0] | $1" "$work/run.jsonl"
+}
+
+# The whole account: rows, sums, losses.
+agrees() { # agrees DESCRIPTION
+	is "$(jq -sc "$rows" "$work/run.jsonl")" "$(jq -sc "$truth" "$work/truth.jsonl")" \
+		"$1: rows are what the workload did"
+	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$1: sums hold"
+	is "$(summary '.lost | add')" 0 "$1: nothing lost"
+}
+
+exactly() { # exactly DESCRIPTION WORKLOAD OPTIONS
+	description=$1
+	shift
+	if traced -- "$@"; then
+		agrees "$description"
+	else
+		fail "$description: traced"
+	fi
+}
