@@ -473,6 +473,10 @@ static __noinline int retire(struct vm_area_struct *vma)
 	if (!entry || entry->key != (__u64)vma)
 		return 0;
 	name_forked(entry);
+	/* a split moves the ends of a VMA without a word to its handlers */
+	entry->record.identity.start = vma->vm_start;
+	entry->record.identity.end = vma->vm_end;
+	entry->record.identity.map_offset_pages = vma->vm_pgoff;
 	entry->key = 0;
 	entry->record.header.state = VMA_UNMAPPED;
 	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record), wakeup_flag())) {
@@ -853,7 +857,7 @@ static __always_inline __u64 activity(struct vma_counts *counts)
 {
 	__u64 *cells = &counts->cells[0][0][0], sum = 1;
 
-	for (int i = 0; i < NS_SLOTS; i++)
+	for (__u32 i = 0; i < NS_SLOTS; i++)
 		sum += counts->fault_ns.slots[i] + counts->batch_ns.slots[i];
 	for (int i = 0; i < BATCH_SLOTS; i++)
 		sum += counts->batch_pages.slots[i];
@@ -864,7 +868,7 @@ static __always_inline __u64 activity(struct vma_counts *counts)
 	       counts->batches_untimed;
 }
 
-/* A split moves the ends of a VMA without a word to its handlers. */
+/* As retire() does, for a VMA that may be closing meanwhile. */
 static __always_inline void refresh_place(struct vma_entry *entry)
 {
 	struct vm_area_struct *vma = (void *)entry->key;

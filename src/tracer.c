@@ -341,7 +341,7 @@ static enum outcome try_plan(struct tracer *tracer, const struct tracer_config *
 	tracer->gap_count = 0;
 	tracer->skeleton = skeleton = faults_bpf__open();
 	if (!skeleton) {
-		explain_failure(ground, STEP_OPEN, errno, "faults", message, message_bytes);
+		explain_failure(ground, STEP_OPEN, errno, "the fault programs", message, message_bytes);
 		return FAILED;
 	}
 	set_constants(skeleton, config, plan);
@@ -349,21 +349,21 @@ static enum outcome try_plan(struct tracer *tracer, const struct tracer_config *
 	count = drop_missing(tracer, list, count);
 	error = choose_programs(list, count);
 	if (error) {
-		explain_failure(ground, STEP_BTF, -error, "faults", message, message_bytes);
+		explain_failure(ground, STEP_BTF, -error, "the fault programs", message, message_bytes);
 		return FAILED;
 	}
 	if (faults_bpf__load(skeleton)) {
-		explain_failure(ground, STEP_LOAD, errno, "faults", message, message_bytes);
+		explain_failure(ground, STEP_LOAD, errno, "the fault programs", message, message_bytes);
 		return FAILED;
 	}
 	error = set_filters(skeleton, config);
 	if (error) {
-		explain_failure(ground, STEP_MAP, -error, "filters", message, message_bytes);
+		explain_failure(ground, STEP_MAP, -error, "the filters", message, message_bytes);
 		return FAILED;
 	}
 	error = open_ring(tracer);
 	if (error) {
-		explain_failure(ground, STEP_RING, -error, "records", message, message_bytes);
+		explain_failure(ground, STEP_RING, -error, "the ring buffer", message, message_bytes);
 		return FAILED;
 	}
 	if (!attach_all(tracer, list, count, ground, &refused)) {
@@ -403,6 +403,7 @@ struct tracer *tracer_start(const struct tracer_config *config, char *message,
 		return NULL;
 	}
 	ground_look(&ground);
+	ground_try_programs(&ground);
 	for (;;) {
 		bool was_exact = plan.exact;
 
