@@ -57,3 +57,43 @@ struct traps vma_traps(const struct vma_report *vma)
 	}
 	return traps;
 }
+
+static void fault_counts_add(struct fault_counts *sum, const struct fault_counts *later)
+{
+	sum->total += later->total;
+	sum->read += later->read;
+	sum->write += later->write;
+	sum->user += later->user;
+	sum->populate += later->populate;
+	sum->kernel += later->kernel;
+	sum->remote += later->remote;
+	sum->failed += later->failed;
+	sum->raced += later->raced;
+	sum->untimed += later->untimed;
+	sum->under_mmap_lock += later->under_mmap_lock;
+	sum->user_write += later->user_write;
+	sum->populate_write += later->populate_write;
+	sum->kernel_write += later->kernel_write;
+	sum->remote_write += later->remote_write;
+}
+
+void vma_report_add(struct vma_report *sum, const struct vma_report *later)
+{
+	struct vma_report before = *sum;
+
+	*sum = *later;
+	sum->faults = before.faults;
+	fault_counts_add(&sum->faults, &later->faults);
+	sum->raced_known = before.raced_known && later->raced_known;
+	sum->batches.total += before.batches.total;
+	sum->batches.declined += before.batches.declined;
+	sum->batches.pages += before.batches.pages;
+	sum->installed_pages += before.installed_pages;
+	dist_merge(&sum->fault_ns, &before.fault_ns);
+	dist_merge(&sum->batch_ns, &before.batch_ns);
+	dist_merge(&sum->batch_pages, &before.batch_pages);
+	for (unsigned int i = 0; i < MODEL_WHERE_BINS; i++)
+		sum->where.pages[i] += before.where.pages[i];
+	if (sum->where.count < before.where.count)
+		sum->where.count = before.where.count;
+}

@@ -98,6 +98,9 @@ struct vma_report {
 	struct where_bins where;
 };
 
+/* Adds what a later interval saw of the same VMA; what it is stays as the later has it. */
+void vma_report_add(struct vma_report *sum, const struct vma_report *later);
+
 /*
  * Traps of a VMA, and the pages that they installed: user faults, and batches,
  * each of which spared one. None where MAP_POPULATE had its batches made.
