@@ -7,5 +7,6 @@ struct options;
 
 int command_faults(const struct options *options);
 int command_check(const struct options *options);
+int command_report(const struct options *options);
 
 #endif

@@ -42,6 +42,9 @@ int main(int argc, char **argv)
 	case COMMAND_CHECK:
 		status = command_check(&options);
 		break;
+	case COMMAND_REPORT:
+		status = command_report(&options);
+		break;
 	default:
 		status = EXIT_FAILURE;
 	}

@@ -39,6 +39,8 @@
 
 /* Commands that accept an option. */
 #define FOR_FAULTS (1u << COMMAND_FAULTS)
+#define FOR_REPORT (1u << COMMAND_REPORT)
+#define FOR_REPORTS (FOR_FAULTS | FOR_REPORT)
 #define FOR_ALL (~0u)
 
 /* argp shows them in this order, and group -1 last. */
@@ -49,6 +51,9 @@ enum {	/* keys of options without a letter */
 	KEY_NO_TIME,
 	KEY_MAX_VMAS,
 	KEY_RING_SIZE,
+	KEY_HTML,
+	KEY_OPENMETRICS,
+	KEY_PER_PROCESS,
 	KEY_HELP,
 	KEY_USAGE,
 	KEY_VERSION,
@@ -65,6 +70,8 @@ struct command_entry {
 	const char *summary;
 	bool takes_interval;	/* [INTERVAL [COUNT]] */
 	bool takes_command;	/* -- COMMAND [ARG...] */
+	bool takes_file;	/* FILE */
+	const char *failure;	/* what exit status 1 means */
 };
 
 /* In the order of enum command; the first is the default. */
@@ -75,10 +82,19 @@ static const struct command_entry commands[] = {
 		.summary = "count and time the page faults of mapped BPF maps (the default)",
 		.takes_interval = true,
 		.takes_command = true,
+		.failure = "it cannot trace",
 	},
 	[COMMAND_CHECK] = {
 		.name = "check",
 		.summary = "say what can be traced on this kernel, and why not",
+		.failure = "it cannot trace",
+	},
+	[COMMAND_REPORT] = {
+		.name = "report",
+		.args_doc = "FILE",
+		.summary = "print a saved capture (of -j) as live tracing would",
+		.takes_file = true,
+		.failure = "nothing could be read",
 	},
 };
 
@@ -108,7 +124,7 @@ struct option_entry {
 };
 
 static take_fn take_pids, take_map, take_cgroup, take_duration, take_flag, take_number,
-	take_ring_size, take_sort_key, take_output, take_help, take_usage, take_version;
+	take_ring_size, take_sort_key, take_output, take_openmetrics, take_help, take_usage, take_version;
 
 #define FIELD(member) .field = offsetof(struct options, member)
 
@@ -136,18 +152,25 @@ static const struct option_entry entries[] = {
 	  .doc = "Size of the ring buffer: a power of two, at least one page (default: chosen "
 		 "by the program)" },
 
-	{ 'T', "timestamp", NULL, FOR_FAULTS, GROUP_SHOWING, take_flag, FIELD(timestamp),
+	{ 'T', "timestamp", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag, FIELD(timestamp),
 	  .doc = "Print the time before each interval" },
-	{ 'n', "top", "N", FOR_FAULTS, GROUP_SHOWING, take_number,
+	{ 'n', "top", "N", FOR_REPORTS, GROUP_SHOWING, take_number,
 	  FIELD(top), 1, NUMBER_LIMIT,
 	  .doc = "Print the first N VMAs of each text report (default: all)" },
-	{ 's', "sort", "KEY", FOR_FAULTS, GROUP_SHOWING, take_sort_key,
+	{ 's', "sort", "KEY", FOR_REPORTS, GROUP_SHOWING, take_sort_key,
 	  .doc = "Order of the VMAs in a text report" },
 	{ 'j', "json", NULL, FOR_ALL, GROUP_SHOWING, take_flag, FIELD(json),
 	  .doc = "Print JSON lines" },
-	{ 'o', "output", "FILE", FOR_FAULTS, GROUP_SHOWING, take_output,
+	{ KEY_HTML, "html", NULL, FOR_REPORT, GROUP_SHOWING, take_flag, FIELD(html),
+	  .doc = "Print one self-contained HTML page" },
+	{ 'o', "output", "FILE", FOR_REPORTS, GROUP_SHOWING, take_output,
 	  .doc = "Write the data to FILE, not to standard output" },
-	{ 'q', "quiet", NULL, FOR_FAULTS, GROUP_SHOWING, take_flag, FIELD(quiet),
+	{ KEY_OPENMETRICS, "openmetrics", "FILE", FOR_REPORTS, GROUP_SHOWING, take_openmetrics,
+	  .doc = "Also write metrics to FILE, whole, at each interval and at the end" },
+	{ KEY_PER_PROCESS, "per-process", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag,
+	  FIELD(per_process),
+	  .doc = "Keep the metrics of each process apart, not only of each map" },
+	{ 'q', "quiet", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag, FIELD(quiet),
 	  .doc = "No header and no notices" },
 	{ 'v', "verbose", NULL, FOR_ALL, GROUP_SHOWING, take_flag, FIELD(verbose),
 	  .doc = "Say more, libbpf's log included" },
@@ -501,6 +524,11 @@ static void take_output(struct parse *parse, const struct option_entry *entry, c
 	parse->options->output = take_path(parse, entry, value);
 }
 
+static void take_openmetrics(struct parse *parse, const struct option_entry *entry, char *value)
+{
+	parse->options->openmetrics = take_path(parse, entry, value);
+}
+
 static int parse_time(const char *text, double *seconds)
 {
 	double value;
@@ -655,8 +683,22 @@ static void take_count(struct parse *parse, const char *value)
 			      value, refusal(err), NUMBER_LIMIT);
 }
 
+static void take_file(struct parse *parse, const char *value)
+{
+	if (!*value)
+		usage_failure(parse, "FILE '' is no path; a file is needed, or - for standard input");
+	if (parse->options->file)
+		usage_failure(parse, "'%.200s': %s takes one FILE, and '%.200s' was given", value,
+			      parse->command->name, parse->options->file);
+	parse->options->file = value;
+}
+
 static void take_argument(struct parse *parse, const char *value)
 {
+	if (parse->command->takes_file) {
+		take_file(parse, value);
+		return;
+	}
 	if (!parse->command->takes_interval)
 		usage_failure(parse, "'%.200s': %s takes no arguments", value,
 			      parse->command->name);
@@ -678,6 +720,14 @@ static void check_together(const struct parse *parse)
 {
 	const struct options *options = parse->options;
 
+	if (parse->command->takes_file && !options->file)
+		usage_failure(parse, "%s needs a FILE (- is standard input)",
+			      parse->command->name);
+	if (options->html && options->json)
+		usage_failure(parse, "--html and -j/--json: give one of the two");
+	if (options->per_process && !options->openmetrics)
+		usage_failure(parse, "--per-process: it is for the metrics of --openmetrics, "
+			      "which must be given too");
 	if (!options->argv)
 		return;
 	if (!parse->command->takes_command)
@@ -755,8 +805,9 @@ static char *describe_command(const struct command_entry *command)
 	if (command->takes_command)
 		fprintf(out, "With -- COMMAND that command is run, and it is traced with all "
 			"that it starts.\n");
-	fprintf(out, "Exit status: 0%s; 1 if it cannot trace; %d for wrong usage.",
-		command->takes_command ? ", or the COMMAND's own" : "", EX_USAGE);
+	fprintf(out, "Exit status: 0%s; 1 if %s; %d for wrong usage.",
+		command->takes_command ? ", or the COMMAND's own" : "", command->failure,
+		EX_USAGE);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum command { COMMAND_FAULTS, COMMAND_CHECK };
+enum command { COMMAND_FAULTS, COMMAND_CHECK, COMMAND_REPORT };
 
 enum map_selector_kind { MAP_BY_ID, MAP_BY_NAME, MAP_BY_PIN };
 
@@ -37,6 +37,10 @@ struct options {
 	unsigned int top;	/* 0: all */
 	const char *sort_key;	/* NULL: the default */
 	const char *output;	/* -o; NULL: stdout */
+	bool html;		/* --html */
+	const char *openmetrics;	/* --openmetrics; NULL: none */
+	bool per_process;	/* --per-process */
+	const char *file;	/* FILE of report; "-": stdin */
 	uint32_t max_vmas;	/* --max-vmas */
 	uint32_t ring_bytes;	/* --ring-size; 0: the default */
 	char **argv;		/* -- COMMAND [ARG...], NULL-terminated; NULL: none */

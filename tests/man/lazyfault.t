@@ -45,13 +45,13 @@ section() {
 
 # "-p, --pid=PID[,PID...]", one a line, of a --help on stdin.
 options_of_help() {
-	sed -nE 's/^ +((-[^-], )?--[^ ]+).*/\1/p' | sort
+	sed -nE 's/^ +((-[^-], )?--[^ ]+).*/\1/p' | sort -u
 }
 
 complaints=$(mandoc -T lint -W warning "$page" 2>&1 || true)
 result 'mandoc has no warning'
 
-help=$("$program" --help | options_of_help)
+help=$({ "$program" --help; "$program" report --help; } | options_of_help)
 written=$(section OPTIONS | sed -nE 's/^     ((-[^-], )?--[a-z][^ ]*).*/\1/p' | sort)
 complaints=
 ((${#help} > 100)) || complaints="no options were found in --help: $help"

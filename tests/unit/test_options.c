@@ -259,6 +259,8 @@ static void test_commands(void **state)
 		{ { "lazyfault", "check", NULL }, COMMAND_CHECK, false, 0 },
 		{ { "lazyfault", "check", "-j", "-v", NULL }, COMMAND_CHECK, true, 0 },
 		{ { "lazyfault", "check", "--json", NULL }, COMMAND_CHECK, true, 0 },
+		{ { "lazyfault", "report", "a", NULL }, COMMAND_REPORT, false, 0 },
+		{ { "lazyfault", "report", "-j", "-", NULL }, COMMAND_REPORT, true, 0 },
 	};
 
 	(void)state;
@@ -562,8 +564,8 @@ static void test_arguments_refused(void **state)
 	}
 	assert_refused(LINE("1", "2", "3"), "'3'", "COUNT", NULL);
 	assert_refused(LINE("0.001"), "INTERVAL", "'0.001'", "out of range", NULL);
-	assert_refused(LINE("nope"), "'nope'", "faults, check", "--", NULL);
-	assert_refused(LINE("-j", "check"), "'check'", "faults, check", NULL);
+	assert_refused(LINE("nope"), "'nope'", "faults, check, report", "--", NULL);
+	assert_refused(LINE("-j", "check"), "'check'", "faults, check, report", NULL);
 	assert_refused(LINE("1", "1.5"), "COUNT", "'1.5'", NULL);
 }
 
@@ -631,6 +633,13 @@ static void test_combinations_refused(void **state)
 	assert_refused(LINE("check", "--", "prog"), "check", "COMMAND", NULL);
 	assert_refused(LINE("check", "1"), "check", "'1'", NULL);
 	assert_refused(LINE("check", "faults"), "check", "'faults'", NULL);
+	assert_refused(LINE("report"), "report", "FILE", NULL);
+	assert_refused(LINE("report", ""), "FILE", "''", NULL);
+	assert_refused(LINE("report", "a", "b"), "'b'", "'a'", NULL);
+	assert_refused(LINE("report", "a", "--", "prog"), "report", "COMMAND", NULL);
+	assert_refused(LINE("report", "--html", "-j", "a"), "--html", "--json", NULL);
+	assert_refused(LINE("--per-process"), "--per-process", "--openmetrics", NULL);
+	assert_refused(LINE("report", "--openmetrics=", "a"), "--openmetrics=", "''", NULL);
 }
 
 /* argp's own errors add a line on where help is. */
@@ -649,7 +658,12 @@ static void test_unknown_options_refused(void **state)
 {
 	static char *const not_of_check[] = {
 		"-p1", "-m1", "-c/a", "-d1", "-T", "-n1", "-sfaults", "-oa", "-q",
-		"--light", "--no-time", "--max-vmas=16", "--ring-size=64K",
+		"--light", "--no-time", "--max-vmas=16", "--ring-size=64K", "--html",
+		"--openmetrics=a", "--per-process",
+	};
+	static char *const not_of_report[] = {
+		"-p1", "-m1", "-c/a", "-d1", "--light", "--no-time", "--max-vmas=16",
+		"--ring-size=64K",
 	};
 
 	(void)state;
@@ -661,6 +675,9 @@ static void test_unknown_options_refused(void **state)
 	assert_refused_by_argp(LINE("--map"), "--map");
 	for (size_t i = 0; i < COUNT_OF(not_of_check); i++)
 		assert_refused_by_argp(LINE("check", not_of_check[i]), "lazyfault check: ");
+	for (size_t i = 0; i < COUNT_OF(not_of_report); i++)
+		assert_refused_by_argp(LINE("report", not_of_report[i]), "lazyfault report: ");
+	assert_refused_by_argp(LINE("--html"), "--html");
 }
 
 static void test_long_values_are_cut(void **state)
@@ -724,6 +741,7 @@ static void test_help_lists_the_table(void **state)
 	assert_help_lists(LINE("--help"), COMMAND_FAULTS);
 	assert_help_lists(LINE("faults", "--help"), COMMAND_FAULTS);
 	assert_help_lists(LINE("check", "--help"), COMMAND_CHECK);
+	assert_help_lists(LINE("report", "--help"), COMMAND_REPORT);
 	run(&outcome, LINE("--help"));
 	assert_contains(outcome.out, "Usage: lazyfault [OPTION...] [INTERVAL [COUNT]]\n");
 	assert_contains(outcome.out, "-- COMMAND [ARG...]\n");
@@ -760,9 +778,27 @@ static void test_options_list_is_bounded(void **state)
 	assert_true(options_list(COMMAND_CHECK, NULL, 0) < all);
 }
 
+static void test_report(void **state)
+{
+	char **argv = LINE("report", "-T", "-n3", "-spid", "-v", "--openmetrics=m.prom",
+			   "--per-process", "--html", "-o", "page.html", "run.jsonl");
+	struct options options = parsed(argv);
+
+	(void)state;
+	assert_string_equal(options.file, "run.jsonl");
+	assert_string_equal(options.output, "page.html");
+	assert_string_equal(options.openmetrics, "m.prom");
+	assert_string_equal(options.sort_key, "pid");
+	assert_int_equal(options.top, 3);
+	assert_true(options.html && options.per_process && options.timestamp &&
+		    options.verbose);
+	options_free(&options);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report),
 		cmocka_unit_test(test_parse_unsigned),
 		cmocka_unit_test(test_parse_seconds),
 		cmocka_unit_test(test_parse_seconds_where_the_point_is_a_comma),

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Prints a saved capture: reads it line by line, and hands its records to the
+ * sinks that live tracing prints by. A capture that is cut off, older, newer
+ * or damaged is read as far as it goes, and what was left out is said.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "commands.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "printable.h"
+#include "rows.h"
+#include "sink.h"
+#include "sinks.h"
+#include "verdict.h"
+
+enum {
+	MESSAGE_BYTES = 2048,
+	/* Far above the longest record; a line beyond is no record and is not held. */
+	LINE_MAX_BYTES = 1 << 20,
+	/* Complaints about lines that are said one by one. */
+	SAID_MAX = 5,
+	NAME_COLUMNS = 60,
+};
+
+struct report {
+	const struct options *options;
+	const char *name;		/* of the file, for messages */
+	FILE *in;
+	struct capture *capture;
+	struct rows *rows;
+	struct sink *sink;
+	uint64_t line;			/* number of the line being read */
+	uint64_t used, refused, unknown;
+	char unknown_type[NAME_COLUMNS + 1];	/* the first of them */
+	uint64_t unknown_line;
+	bool started, summarized;
+	bool another;			/* a second run begins */
+	bool rows_full;
+	bool any_update;
+	int error;			/* positive: ends it */
+	struct run_start start;
+	struct verdict_input verdict;
+	struct summary_report sum;	/* what a summary would say */
+};
+
+/* ---- lines ---- */
+
+struct line {
+	char *text;
+	size_t length;
+	bool too_long, ended;	/* ended: by a newline, not by the file's end */
+};
+
+/* Reads the next line into a buffer of LINE_MAX_BYTES; false at the end. */
+static bool next_line(FILE *in, struct line *line)
+{
+	int byte;
+
+	line->length = 0;
+	line->too_long = line->ended = false;
+	while ((byte = getc_unlocked(in)) != EOF) {
+		if (byte == '\n') {
+			line->ended = true;
+			return true;
+		}
+		if (line->length == LINE_MAX_BYTES)
+			line->too_long = true;
+		else
+			line->text[line->length++] = (char)byte;
+	}
+	return line->length > 0;
+}
+
+static bool is_blank(const struct line *line)
+{
+	for (size_t i = 0; i < line->length; i++)
+		if (!strchr(" \t\r", line->text[i]) || !line->text[i])
+			return false;
+	return true;
+}
+
+/* ---- complaints ---- */
+
+/* A line that cannot be used: the first few are told one by one. */
+static void refuse_line(struct report *report, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void refuse_line(struct report *report, const char *format, ...)
+{
+	char why[CAPTURE_WHY_BYTES], shown[CAPTURE_WHY_BYTES];
+	va_list args;
+
+	if (report->refused++ >= SAID_MAX)
+		return;
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	printable_terminal(shown, why, sizeof(shown) - 1);
+	notice("%s: line %" PRIu64 " is left out: %s", report->name, report->line, shown);
+}
+
+static void tell_rest(const struct report *report)
+{
+	if (report->refused > SAID_MAX)
+		notice("%s: %" PRIu64 " more lines are left out", report->name,
+		       report->refused - SAID_MAX);
+	if (report->unknown)
+		notice("%s: %" PRIu64 " record%s of types that this version does not know, from "
+		       "line %" PRIu64 " (\"%s\") on, %s left out", report->name, report->unknown,
+		       report->unknown == 1 ? "" : "s", report->unknown_line,
+		       report->unknown_type, report->unknown == 1 ? "is" : "are");
+	if (report->rows_full)
+		notice("%s: it has more than %u VMAs at a time, and the totals of a capture that "
+		       "is cut off lack the others", report->name, ROWS_MAX);
+}
+
+/* ---- records ---- */
+
+static void begin(struct report *report, const struct run_start *start)
+{
+	report->start = *start;
+	report->verdict.start = &report->start;
+	report->started = true;
+	report->sink->ops->start(report->sink, &report->start);
+}
+
+/* A capture whose beginning was lost: nothing is known of the kernel. */
+static void begin_without_start(struct report *report)
+{
+	static const struct run_start nothing = { .exact = true, .timed = true };
+
+	notice("%s: line %" PRIu64 " comes without a start record before it: kernel, modes and "
+	       "scope are not known", report->name, report->line);
+	begin(report, &nothing);
+}
+
+static void take_start(struct report *report, struct capture_record *record)
+{
+	begin(report, &record->start);
+}
+
+static void add_total(struct report *report, const struct vma_report *vma)
+{
+	verdict_add(&report->verdict, vma);
+	report->sink->ops->vma(report->sink, vma);
+}
+
+static void take_vma(struct report *report, struct capture_record *record)
+{
+	int error = rows_take(report->rows, &record->vma, record->row_known);
+
+	if (error == -ENOSPC)
+		report->rows_full = true;
+	else if (error)
+		report->error = -error;
+	if (record->vma.span == SPAN_TOTAL)
+		add_total(report, &record->vma);
+	else
+		report->sink->ops->vma(report->sink, &record->vma);
+}
+
+static void take_update(struct report *report, struct capture_record *record)
+{
+	report->any_update = true;
+	report->sink->ops->update(report->sink, &record->update);
+}
+
+static void take_interval(struct report *report, struct capture_record *record)
+{
+	const struct interval_report *interval = &record->interval;
+	struct losses *lost = &report->sum.lost;
+
+	report->sum.seconds += interval->seconds;
+	lost->ring_full += interval->lost.ring_full;
+	lost->vma_table_full += interval->lost.vma_table_full;
+	lost->recursion += interval->lost.recursion;
+	lost->unseen_runs += interval->lost.unseen_runs;
+	report->sink->ops->interval(report->sink, interval);
+}
+
+static void take_summary(struct report *report, struct capture_record *record)
+{
+	report->summarized = true;
+	report->sink->ops->summary(report->sink, &record->summary);
+}
+
+static void take_record(struct report *report, struct capture_record *record)
+{
+	static void (*const take[])(struct report *report, struct capture_record *record) = {
+		[CAPTURE_START] = take_start,
+		[CAPTURE_VMA] = take_vma,
+		[CAPTURE_UPDATE] = take_update,
+		[CAPTURE_INTERVAL] = take_interval,
+		[CAPTURE_SUMMARY] = take_summary,
+	};
+
+	if (record->kind == CAPTURE_START && report->started) {
+		report->another = true;
+		return;
+	}
+	if (report->summarized) {
+		refuse_line(report, "it comes after the summary");
+		return;
+	}
+	if (record->kind != CAPTURE_START && !report->started)
+		begin_without_start(report);
+	report->used++;
+	take[record->kind](report, record);
+}
+
+static void take_line(struct report *report, const struct line *line)
+{
+	struct capture_record record;
+	char why[CAPTURE_WHY_BYTES];
+	int error;
+
+	if (line->too_long) {
+		refuse_line(report, "it is longer than %d bytes", LINE_MAX_BYTES);
+		return;
+	}
+	error = capture_read(report->capture, line->text, line->length, &record, why);
+	if (error && !line->ended)
+		notice("%s: it is cut off in line %" PRIu64, report->name, report->line);
+	else if (error)
+		refuse_line(report, "%s", why);
+	else if (record.kind != CAPTURE_UNKNOWN)
+		take_record(report, &record);
+	else if (!report->unknown++) {
+		report->unknown_line = report->line;
+		printable_terminal(report->unknown_type, why, NAME_COLUMNS);
+	}
+}
+
+static void read_lines(struct report *report)
+{
+	struct line line = { .text = malloc(LINE_MAX_BYTES) };
+
+	if (!line.text)
+		report->error = ENOMEM;
+	while (!report->error && !report->another && next_line(report->in, &line)) {
+		report->line++;
+		if (!is_blank(&line))
+			take_line(report, &line);
+		if (report->sink->failed)
+			break;
+	}
+	free(line.text);
+	if (report->another)
+		notice("%s: another run begins in line %" PRIu64 "; only the first is reported",
+		       report->name, report->line);
+	if (!report->error && ferror(report->in)) {
+		notice("%s: it cannot be read beyond line %" PRIu64 ": %s", report->name,
+		       report->line, strerror(errno));
+	}
+}
+
+/* ---- a capture that ends before its summary ---- */
+
+static void add_missing_total(void *context, const struct vma_report *vma)
+{
+	add_total(context, vma);
+}
+
+/* Says what can be said at the end: the sum of what came. */
+static void summarize(struct report *report)
+{
+	struct summary_report *sum = &report->sum;
+	char verdict[VERDICT_BYTES], text[2 * VERDICT_BYTES];
+
+	notice("%s: there is no summary: tracing was killed, still goes on, or the file is cut "
+	       "off; the totals are of what it has", report->name);
+	rows_each(report->rows, add_missing_total, report);
+	verdict_for_run(&report->verdict, verdict, sizeof(verdict));
+	/* of updates there is none that a part of them would bear */
+	if (report->any_update && !report->verdict.vmas)
+		snprintf(text, sizeof(text), "The capture ends early.");
+	else
+		snprintf(text, sizeof(text), "The capture ends early; of what it has: %s",
+			 verdict);
+	sum->verdict = text;
+	sum->vmas = report->verdict.vmas;
+	sum->faults = report->verdict.faults.total;
+	sum->batches = report->verdict.batches.total;
+	sum->installed_pages = report->verdict.installed_pages;
+	report->sink->ops->summary(report->sink, sum);
+}
+
+/* ---- the command ---- */
+
+static FILE *open_capture(const char *path, char *message)
+{
+	struct stat status;
+	FILE *in;
+
+	if (!strcmp(path, "-"))
+		return stdin;
+	in = fopen(path, "re");
+	if (!in) {
+		snprintf(message, MESSAGE_BYTES, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (!fstat(fileno(in), &status) && S_ISDIR(status.st_mode)) {
+		snprintf(message, MESSAGE_BYTES, "%s: is a directory; name a file that "
+			 "`lazyfault -j -o FILE` wrote", path);
+		fclose(in);
+		return NULL;
+	}
+	return in;
+}
+
+/* The capture would be emptied before it is read. */
+static bool is_same_file(FILE *in, const char *output)
+{
+	struct stat from, to;
+
+	return output && !fstat(fileno(in), &from) && !stat(output, &to) &&
+	       S_ISREG(from.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino;
+}
+
+static int set_up(struct report *report, FILE **out, char *message)
+{
+	const struct options *options = report->options;
+
+	report->in = open_capture(options->file, message);
+	if (!report->in)
+		return -EIO;
+	if (is_same_file(report->in, options->output)) {
+		snprintf(message, MESSAGE_BYTES, "--output=%s: is the capture itself; name "
+			 "another file", options->output);
+		return -EINVAL;
+	}
+	report->capture = capture_new();
+	report->rows = rows_new();
+	if (!report->capture || !report->rows)
+		return -ENOMEM;
+	*out = output_open(options->output, message, MESSAGE_BYTES);
+	if (!*out)
+		return -EIO;
+	report->sink = sinks_open(options, true, *out, message, MESSAGE_BYTES);
+	return report->sink ? 0 : -ENOMEM;
+}
+
+static void close_report(struct report *report)
+{
+	sink_free(report->sink);
+	rows_free(report->rows);
+	capture_free(report->capture);
+	if (report->in && report->in != stdin)
+		fclose(report->in);
+}
+
+/* The exit status, after the last line. */
+static int conclude(struct report *report)
+{
+	if (report->sink->failed && report->sink->error == EPIPE)
+		return EXIT_SUCCESS;
+	if (report->sink->failed) {
+		complain("cannot write the output: %s", strerror(report->sink->error));
+		return EXIT_FAILURE;
+	}
+	if (report->error) {
+		complain("%s: %s", report->name, strerror(report->error));
+		return EXIT_FAILURE;
+	}
+	if (!report->used) {
+		complain("%s: %s no record that can be used; `lazyfault -j -o FILE` writes a "
+			 "capture", report->name, report->line ? "it has" : "it is empty:");
+		return EXIT_FAILURE;
+	}
+	return EXIT_SUCCESS;
+}
+
+int command_report(const struct options *options)
+{
+	struct report report = {
+		.options = options,
+		.name = strcmp(options->file, "-") ? options->file : "standard input",
+	};
+	char message[MESSAGE_BYTES] = "";
+	FILE *out = NULL;
+	int status, error;
+
+	/* a reader that goes away ends it quietly, by the failed write */
+	signal(SIGPIPE, SIG_IGN);
+	if (set_up(&report, &out, message)) {
+		complain("%s", message[0] ? message : "out of memory");
+		close_report(&report);
+		if (out)
+			output_close(out);
+		return EXIT_FAILURE;
+	}
+	read_lines(&report);
+	tell_rest(&report);
+	if (report.started && !report.summarized && !report.sink->failed && !report.error)
+		summarize(&report);
+	status = conclude(&report);
+	close_report(&report);
+	error = output_close(out);
+	if (error && error != EPIPE && status == EXIT_SUCCESS) {
+		complain("cannot write the output: %s", strerror(error));
+		status = EXIT_FAILURE;
+	}
+	return status;
+}
