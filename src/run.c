@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What all reports' runs share, from set-up to exit status. */
 #include <errno.h>
-#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "output.h"
 #include "run.h"
 #include "sink.h"
+#include "sinks.h"
 
 bool run_has_intervals(const struct run *run)
 {
@@ -35,27 +35,6 @@ static void describe_start(struct run *run)
 	run->ops->describe(run);
 }
 
-static int open_sink(struct run *run, char *message)
-{
-	const struct options *options = run->options;
-	struct text_options text = {
-		.top = options->top,
-		.sort_key = options->sort_key,
-		.timestamp = options->timestamp,
-		.unicode = isatty(fileno(run->out)) && !strcmp(nl_langinfo(CODESET), "UTF-8"),
-		.verbose = options->verbose,
-		.quiet = options->quiet,
-		.intervals = options->interval > 0,
-	};
-
-	run->sink = options->json ? json_sink_new(run->out) : text_sink_new(run->out, &text);
-	if (!run->sink) {
-		snprintf(message, MESSAGE_BYTES, "out of memory");
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static int set_up(struct run *run, char *message)
 {
 	int error = loop_block_signals();
@@ -70,7 +49,9 @@ static int set_up(struct run *run, char *message)
 	if (!run->out)
 		return -EIO;
 	describe_start(run);
-	return open_sink(run, message);
+	run->sink = sinks_open(run->options, run->options->interval > 0, run->out, message,
+			       MESSAGE_BYTES);
+	return run->sink ? 0 : -ENOMEM;
 }
 
 /* ---- while tracing ---- */
