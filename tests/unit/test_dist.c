@@ -261,6 +261,15 @@ static void test_percentiles_at_the_end_of_64_bits(void **state)
 	assert_true(dist_percentile(&open, 100) == UINT64_MAX);
 }
 
+/* A slot of this width has no exact double: rounding must not leave it. */
+static void test_percentile_stays_in_a_wide_slot(void **state)
+{
+	struct dist dist = DIST_OF(0, UINT64_C(1) << 62, UINT64_C(1) << 63);
+
+	(void)state;
+	assert_true(dist_percentile(&dist, 50) == (UINT64_C(1) << 63) - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_intervals_add_up),
 		cmocka_unit_test(test_percentiles),
 		cmocka_unit_test(test_percentiles_at_the_end_of_64_bits),
+		cmocka_unit_test(test_percentile_stays_in_a_wide_slot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

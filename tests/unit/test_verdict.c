@@ -388,6 +388,35 @@ static void test_huge_numbers_stay_whole(void **state)
 	}
 }
 
+/* What has no room is left out whole, and the sentence ends all the same. */
+static void test_too_much_to_say(void **state)
+{
+	struct run_start start = sample_start(MODE_LAZY_AROUND);
+	struct vma_report array = sample_vma(64), arena = sample_vma(64), ring = sample_vma(64);
+	struct verdict_input input = { .start = &start };
+	uint64_t huge = UINT64_MAX / 4;
+	char text[1024];
+
+	(void)state;
+	array.faults = (struct fault_counts){ .total = huge, .read = huge / 2, .write = huge / 2,
+					      .user = huge };
+	array.batches = (struct batch_counts){ .total = huge, .pages = huge };
+	array.fault_ns.sum = huge;
+	arena.map.type = "arena";
+	arena.faults = array.faults;
+	arena.fault_ns.sum = huge;
+	ring.map.type = "ringbuf";
+	verdict_add(&input, &array);
+	verdict_add(&input, &arena);
+	verdict_add(&input, &ring);
+	verdict_for_run(&input, text, sizeof(text));
+	assert_true(strlen(text) < VERDICT_BYTES);
+	assert_contains(text, "Fault-around works for array maps");
+	assert_lacks(text, "fault-around for arenas");
+	assert_contains(text, "ring buffers");
+	assert_int_equal(text[strlen(text) - 1], '.');
+}
+
 static void test_short_buffer(void **state)
 {
 	struct run_start start = sample_start(MODE_LAZY);
@@ -429,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_without_times_no_cost),
 		cmocka_unit_test(test_one_of_each),
 		cmocka_unit_test(test_huge_numbers_stay_whole),
+		cmocka_unit_test(test_too_much_to_say),
 		cmocka_unit_test(test_short_buffer),
 	};
 

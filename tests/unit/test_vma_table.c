@@ -655,6 +655,17 @@ static void test_range_stays_in_its_slots(void **state)
 	assert_true(vma->fault_ns.min >= 512 && vma->fault_ns.min <= 1023);
 	assert_true(vma->fault_ns.max >= 512 && vma->fault_ns.max <= 1023);
 	vma_table_free(table);
+
+	/* the open slot has no end of its own to fall back to */
+	table = new_table();
+	record = new_record(1, 64);
+	fault(&record, ACCESS_READ, ORIGIN_USER, UNDER_VMA_LOCK, UINT64_C(1) << 50);
+	record.counts.fault_ns.max = 0;
+	add(table, &record);
+	vma = only_total(table);
+	assert_true(vma->fault_ns.min == UINT64_C(1) << 50);
+	assert_true(vma->fault_ns.max == UINT64_C(1) << 50);
+	vma_table_free(table);
 }
 
 /* ---- late and repeated snapshots ---- */
@@ -679,23 +690,46 @@ static void test_nothing_comes_after_the_end(void **state)
 	vma_table_free(table);
 }
 
-static void test_older_snapshot_takes_nothing_back(void **state)
+static void test_older_snapshot_is_refused(void **state)
 {
-	struct vma_record record = new_record(1, 64), older;
+	struct vma_record record = new_record(1, 64), fewer_faults, fewer_batches;
 	struct vma_table *table = new_table();
 
 	(void)state;
 	user_fault(&record);
-	older = record;
+	batch(&record, 4, 100);
+	fewer_faults = fewer_batches = record;
+	user_fault(&fewer_batches);
+	batch(&fewer_faults, 4, 100);
 	user_fault(&record);
 	batch(&record, 4, 100);
 	add(table, &record);
-	assert_true(only_interval(table)->installed_pages == 6);
-	assert_int_equal(vma_table_add(table, &older, 0), -EAGAIN);
+	assert_true(only_interval(table)->installed_pages == 10);
+	assert_int_equal(vma_table_add(table, &fewer_faults, 0), -EAGAIN);
+	assert_int_equal(vma_table_add(table, &fewer_batches, 0), -EAGAIN);
+	vma_table_free(table);
+}
+
+static void test_older_end_takes_nothing_back(void **state)
+{
+	struct vma_record record = new_record(1, 64), older;
+	struct vma_table *table = new_table();
+	const struct vma_report *vma;
+
+	(void)state;
+	user_fault(&record);
+	older = record;
 	older.header.state = VMA_UNMAPPED;
+	fault(&record, ACCESS_WRITE, ORIGIN_USER, UNDER_VMA_LOCK, 520);
+	batch(&record, 4, 100);
+	add(table, &record);
+	assert_true(only_interval(table)->installed_pages == 6);
 	add(table, &older);
 	assert_true(only_interval(table)->installed_pages == 0);
-	assert_true(only_total(table)->installed_pages == 6);
+	vma = only_total(table);
+	assert_true(vma->installed_pages == 6 && vma->faults.write == 1);
+	assert_true(vma->fault_ns.min == 520 && vma->fault_ns.max == 1000);
+	assert_true(vma->batch_pages.min == 4 && vma->batch_ns.min == 100);
 	vma_table_free(table);
 }
 
@@ -934,6 +968,35 @@ static void test_evicted_are_in_the_next_sums(void **state)
 	vma_table_free(table);
 }
 
+/* Rows that stay are still found, and room is made as before. */
+static void test_table_goes_on_after_eviction(void **state)
+{
+	struct vma_table *table = new_table();
+	struct reports totals = { .count = 0 };
+
+	(void)state;
+	vma_table_limit_gone(table, 0);
+	for (uint64_t round = 0; round < 20; round++) {
+		/* one VMA that stays, twenty that come and go */
+		struct vma_record stays = new_record(1, 64);
+
+		for (uint64_t i = 0; i <= round; i++)
+			user_fault(&stays);
+		for (uint64_t i = 0; i < 20; i++) {
+			struct vma_record goes = new_record(2 + 20 * round + i, 64);
+
+			goes.header.state = VMA_UNMAPPED;
+			add(table, &goes);
+		}
+		add(table, &stays);
+		totals.count = 0;
+		assert_int_equal(vma_table_each_evicted(table, NULL, collect, &totals), 20);
+	}
+	assert_true(only_total(table)->faults.total == 20);
+	assert_int_equal(vma_table_count(table), 401);
+	vma_table_free(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -955,7 +1018,8 @@ int main(void)
 		cmocka_unit_test(test_late_failure_takes_nothing_back),
 		cmocka_unit_test(test_range_stays_in_its_slots),
 		cmocka_unit_test(test_nothing_comes_after_the_end),
-		cmocka_unit_test(test_older_snapshot_takes_nothing_back),
+		cmocka_unit_test(test_older_snapshot_is_refused),
+		cmocka_unit_test(test_older_end_takes_nothing_back),
 		cmocka_unit_test(test_what_is_not_known_any_more_stays),
 		cmocka_unit_test(test_newest_identity_is_shown),
 		cmocka_unit_test(test_races_are_exits_without_a_fault),
@@ -966,6 +1030,7 @@ int main(void)
 		cmocka_unit_test(test_many_vmas_in_good_time),
 		cmocka_unit_test(test_evicts_those_gone_longest),
 		cmocka_unit_test(test_evicted_are_in_the_next_sums),
+		cmocka_unit_test(test_table_goes_on_after_eviction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
