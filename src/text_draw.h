@@ -20,7 +20,10 @@
 const char *draw_duration(char text[NUMBER_BYTES], uint64_t ns);
 /* Bytes as "64 KiB", "1.50 GiB": a power of 1024. Returns text. */
 const char *draw_bytes(char text[NUMBER_BYTES], uint64_t bytes);
-/* A count of at most `columns` (at least 6): exact, or with k, M, G, ... for thousands. Returns text. */
+/*
+ * A count in at most `columns` (at least 6): exact, or with k, M, G, ... for
+ * thousands. Returns text.
+ */
 const char *draw_count(char text[NUMBER_BYTES], uint64_t count, unsigned int columns);
 /* A slot's values as "[0]", "[1]", "[2, 4)", "[1K, 2K)", "[16K, ...)": K is 1024. Returns text. */
 const char *draw_slot(char text[NUMBER_BYTES], const struct dist *dist, unsigned int slot);

@@ -432,7 +432,8 @@ static void say_advice(struct speech *speech, const struct subject *subject)
 static void say_failed(struct speech *speech, uint64_t failed)
 {
 	if (failed)
-		say(speech, "%" PRIu64 " fault%s failed: no page was there to give (SIGBUS, SIGSEGV)",
+		say(speech,
+		    "%" PRIu64 " fault%s failed: no page was there to give (SIGBUS, SIGSEGV)",
 		    failed, plural(failed));
 }
 
