@@ -647,6 +647,48 @@ static void read_record(struct reading *reading, struct json_object *object,
 	snprintf(reading->why, CAPTURE_WHY_BYTES, "%s", type);
 }
 
+/* A whole number of more than 64 bits, which the parser would take for the highest. */
+static bool is_too_large(const char *number, size_t length)
+{
+	static const char most[] = "18446744073709551615";
+
+	while (length && *number == '0') {
+		number++;
+		length--;
+	}
+	return length > strlen(most) ||
+	       (length == strlen(most) && memcmp(number, most, length) > 0);
+}
+
+static size_t digits_at(const char *text, size_t length)
+{
+	size_t count = 0;
+
+	while (count < length && text[count] >= '0' && text[count] <= '9')
+		count++;
+	return count;
+}
+
+/* Whether such a number stands anywhere but in a string or behind a point. */
+static bool has_too_large(const char *line, size_t length)
+{
+	bool in_string = false;
+
+	for (size_t i = 0; i < length; i++) {
+		size_t count = in_string ? 0 : digits_at(line + i, length - i);
+
+		if (count && (!i || line[i - 1] != '.') && is_too_large(line + i, count))
+			return true;
+		if (count)
+			i += count - 1;
+		else if (in_string && line[i] == '\\')
+			i++;
+		else if (line[i] == '"')
+			in_string = !in_string;
+	}
+	return false;
+}
+
 /* The line as JSON; NULL, with 0, -EINVAL or -ENODATA in *error. */
 static struct json_object *parse_line(struct capture *capture, const char *line, size_t length,
 				      char *why, int *error)
@@ -658,6 +700,11 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 	*error = -EINVAL;
 	if (memchr(line, '\0', length)) {
 		snprintf(why, CAPTURE_WHY_BYTES, "it has a NUL byte");
+		return NULL;
+	}
+	if (has_too_large(line, length)) {
+		snprintf(why, CAPTURE_WHY_BYTES, "a number in it is more than %" PRIu64,
+			 UINT64_MAX);
 		return NULL;
 	}
 	json_tokener_reset(tokener);

@@ -278,7 +278,7 @@ static void put_vma_row(FILE *out, const struct vma_report *vma, size_t number)
 		fprintf(out, "<a href=\"#vma-%zu\">", number + 1);
 	put_process(out, vma->pid, vma->comm);
 	fputs(number < BLOCKS_MAX ? "</a>" : "", out);
-	fputs(vma->mapped ? "</th><td>" : " unmapped</th><td>", out);
+	fputs(vma->mapped ? "</th><td>" : " <span class=\"dim\">unmapped</span></th><td>", out);
 	put_map(out, &vma->map);
 	fputs("</td>", out);
 	put_number(out, "n", decimal(text, vma->faults.total));

@@ -59,7 +59,7 @@ static const char style[] =
 	".verdict{font-size:1.15rem;padding:.8rem 1rem;background:var(--card);"
 	"border-left:.3rem solid var(--bar);border-radius:.3rem}\n"
 	".warn{color:var(--warn);background:var(--warnbg);padding:.5rem 1rem;border-radius:.3rem}\n"
-	".dim,caption,figcaption{color:var(--dim);font-size:.9rem}\n"
+	".dim,caption,figcaption{color:var(--dim);font-size:.9rem;font-weight:400}\n"
 	"dl.totals{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));"
 	"gap:.6rem;margin:1rem 0}\n"
 	"dl.totals div{background:var(--card);border-radius:.3rem;padding:.5rem .7rem}\n"

@@ -1,0 +1,971 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Saved captures: what the text report prints of one is byte for byte what it
+ * prints of the run itself; what is cut off, damaged, older or newer is read
+ * as far as it goes, and hostile input does no harm.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "errors.h"
+#include "options.h"
+#include "sink.h"
+#include "verdict.h"
+
+#include "contains.h"
+#include "sample.h"
+
+static char directory[] = "/tmp/lazyfault-report-XXXXXX";
+static char capture_path[64], output_path[64], errors_path[64];
+
+static int make_directory(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	snprintf(capture_path, sizeof(capture_path), "%s/capture", directory);
+	snprintf(output_path, sizeof(output_path), "%s/output", directory);
+	snprintf(errors_path, sizeof(errors_path), "%s/errors", directory);
+	setenv("TZ", "UTC-2", 1);
+	tzset();
+	return 0;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	unlink(capture_path);
+	unlink(output_path);
+	unlink(errors_path);
+	return rmdir(directory);
+}
+
+static void write_file(const char *path, const char *text, size_t bytes)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, bytes, file), bytes);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Allocated, with a NUL behind it. */
+static char *read_file(const char *path)
+{
+	char *text = NULL, block[4096];
+	size_t bytes, got;
+	FILE *out = open_memstream(&text, &bytes), *in = fopen(path, "r");
+
+	assert_non_null(in);
+	while ((got = fread(block, 1, sizeof(block), in)) > 0)
+		fwrite(block, 1, got, out);
+	fclose(in);
+	fclose(out);
+	return text;
+}
+
+/* What a run of `lazyfault report` did. */
+struct outcome {
+	int status;
+	char *out, *err;
+};
+
+static void free_outcome(struct outcome *outcome)
+{
+	free(outcome->out);
+	free(outcome->err);
+}
+
+static struct outcome report_file(const struct options *given)
+{
+	struct options options = *given;
+	struct outcome outcome;
+	int stderr_fd = dup(STDERR_FILENO);
+	int fd = open(errors_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	options.command = COMMAND_REPORT;
+	options.file = capture_path;
+	options.output = output_path;
+	fflush(stderr);
+	dup2(fd, STDERR_FILENO);
+	outcome.status = command_report(&options);
+	fflush(stderr);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	close(fd);
+	outcome.out = read_file(output_path);
+	outcome.err = read_file(errors_path);
+	return outcome;
+}
+
+static struct outcome report_text(const char *capture, size_t bytes)
+{
+	const struct options options = { .top = 0 };
+
+	write_file(capture_path, capture, bytes);
+	return report_file(&options);
+}
+
+/* ---- round trips ---- */
+
+/* A run: its records, in the order in which tracing hands them to a sink. */
+struct story {
+	void (*tell)(struct sink *sink, unsigned int seed);
+	unsigned int seed;
+};
+
+static char *print_text(const struct story *story, const struct text_options *options)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	struct sink *sink = text_sink_new(out, options);
+
+	assert_non_null(sink);
+	story->tell(sink, story->seed);
+	assert_false(sink->failed);
+	sink_free(sink);
+	fclose(out);
+	return text;
+}
+
+static void write_capture(const struct story *story)
+{
+	FILE *out = fopen(capture_path, "w");
+	struct sink *sink = json_sink_new(out);
+
+	assert_non_null(sink);
+	story->tell(sink, story->seed);
+	assert_false(sink->failed);
+	sink_free(sink);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void check_text(const struct story *story, const struct text_options *text)
+{
+	const struct options options = {
+		.top = text->top, .sort_key = text->sort_key, .timestamp = text->timestamp,
+		.verbose = text->verbose, .quiet = text->quiet,
+	};
+	char *live = print_text(story, text);
+	struct outcome outcome;
+
+	write_capture(story);
+	outcome = report_file(&options);
+	assert_string_equal(outcome.err, "");
+	assert_int_equal(outcome.status, 0);
+	assert_string_equal(outcome.out, live);
+	free_outcome(&outcome);
+	free(live);
+}
+
+/* The capture, written again from what was read. */
+static void check_json(const struct story *story)
+{
+	const struct options options = { .json = true };
+	struct outcome outcome;
+	char *capture;
+
+	write_capture(story);
+	capture = read_file(capture_path);
+	outcome = report_file(&options);
+	assert_string_equal(outcome.err, "");
+	assert_int_equal(outcome.status, 0);
+	assert_string_equal(outcome.out, capture);
+	free_outcome(&outcome);
+	free(capture);
+}
+
+/* With all options that change the text, one after the other. */
+static void check_story(void (*tell)(struct sink *sink, unsigned int seed), unsigned int seed,
+			bool intervals)
+{
+	const struct story story = { tell, seed };
+	struct text_options text = { .intervals = intervals };
+
+	check_text(&story, &text);
+	for (size_t i = 0; vma_sort_keys[i]; i++) {
+		text.sort_key = vma_sort_keys[i];
+		text.top = (unsigned int)i;
+		text.verbose = i % 2;
+		text.timestamp = i % 3 == 0;
+		text.quiet = i % 4 == 3;
+		check_text(&story, &text);
+	}
+	check_json(&story);
+}
+
+static void tell_end(struct sink *sink, const struct verdict_input *input,
+		     const struct losses *lost, double seconds)
+{
+	char verdict[VERDICT_BYTES];
+	struct summary_report summary = {
+		.seconds = seconds, .vmas = input->vmas, .faults = input->faults.total,
+		.batches = input->batches.total, .installed_pages = input->installed_pages,
+		.lost = *lost, .verdict = verdict,
+	};
+
+	verdict_for_run(input, verdict, sizeof(verdict));
+	sink->ops->summary(sink, &summary);
+}
+
+static void tell_lazy(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct verdict_input input = { .start = &start };
+	struct vma_report vma = sample_vma(2048);
+
+	(void)seed;
+	sink->ops->start(sink, &start);
+	sample_touch(&vma, 0, 1800, false, 1500);
+	sample_touch(&vma, 1800, 248, true, 41000);
+	vma.faults.raced = 3;
+	verdict_add(&input, &vma);
+	sink->ops->vma(sink, &vma);
+	tell_end(sink, &input, &(struct losses){ 0 }, 3.25);
+}
+
+static void test_lazy(void **state)
+{
+	(void)state;
+	check_story(tell_lazy, 0, false);
+}
+
+static void tell_around(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY_AROUND);
+	struct verdict_input input = { .start = &start };
+	struct vma_report vma = sample_vma(2048);
+
+	(void)seed;
+	sink->ops->start(sink, &start);
+	vma.mapped = false;
+	vma.map_offset_pages = 16;
+	sample_touch(&vma, 0, 1, false, 1100);
+	sample_batch(&vma, 1, 60, 16, 3100);
+	sample_touch(&vma, 1900, 77, true, 1250);
+	vma.batches.declined = 4;
+	verdict_add(&input, &vma);
+	sink->ops->vma(sink, &vma);
+	tell_end(sink, &input, &(struct losses){ 1, 2, 3, 4 }, 0.9999996);
+}
+
+static void test_around(void **state)
+{
+	(void)state;
+	check_story(tell_around, 0, false);
+}
+
+/* Whatever the capture of a kernel without anything lazy lacks. */
+static void tell_eager(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_EAGER);
+	struct verdict_input input = { .start = &start };
+	struct vma_report vma = sample_vma(64);
+
+	(void)seed;
+	start.fault_around_bytes = 0;
+	start.exact = start.timed = false;
+	start.scope = start.stop_hint = NULL;
+	start.types[1] = (struct type_mode){ .type = NULL };
+	start.types[2].mode = MODE_NONE;
+	start.types[2].reason = "it has none <\"'&>";
+	sink->ops->start(sink, &start);
+	vma.pid = 0;
+	vma.comm[0] = vma.map.name[0] = '\0';
+	vma.raced_known = vma.mmap.seen = false;
+	vma.where = (struct where_bins){ 0 };
+	verdict_add(&input, &vma);
+	sink->ops->vma(sink, &vma);
+	tell_end(sink, &input, &(struct losses){ 0 }, 0);
+}
+
+static void test_eager(void **state)
+{
+	(void)state;
+	check_story(tell_eager, 0, false);
+}
+
+/* Names of bytes that are no UTF-8, and numbers as large as can be. */
+static void tell_hostile(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_UNKNOWN);
+	struct verdict_input input = { .start = &start };
+	struct vma_report vma = sample_vma(64);
+
+	(void)seed;
+	start.scope = "command /bin/\x1b]0;owned\a \xff\xfe \xc3";
+	start.kernel = "7.3\n\xc2\x9b";
+	start.types[0].reason = "no \x1b[31msymbols";
+	sink->ops->start(sink, &start);
+	memcpy(vma.comm, "\x1b[2J\xff\xd0\xb1\xd0\x80\"\\\n<b>", 15);
+	memcpy(vma.map.name, "\n\t\"\\\x7f</script>", 14);
+	vma.pid = vma.map.id = UINT32_MAX;
+	vma.start = UINT64_MAX - 1;
+	vma.row = vma.end = vma.pages = vma.map_offset_pages = vma.mmap.ns = UINT64_MAX;
+	memset(&vma.faults, 0xff, sizeof(vma.faults));
+	memset(&vma.batches, 0xff, sizeof(vma.batches));
+	vma.installed_pages = UINT64_MAX;
+	vma.fault_ns.slots[47] = UINT64_MAX;
+	vma.fault_ns.sum = vma.fault_ns.max = UINT64_MAX;
+	verdict_add(&input, &vma);
+	sink->ops->vma(sink, &vma);
+	tell_end(sink, &input, &(struct losses){ UINT64_MAX, 1, UINT64_MAX, 1 }, 1e9);
+}
+
+static void test_hostile_strings_and_numbers(void **state)
+{
+	(void)state;
+	check_story(tell_hostile, 0, false);
+}
+
+static void tell_updates(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct verdict_input input = { .start = &start };
+	struct update_report update = {
+		.span = SPAN_INTERVAL, .pid = 4711, .comm = "agent",
+		.map = { 9, "tenants", "array_of_maps" }, .calls = 3, .failed = 1,
+		.wait = "expedited",
+	};
+	struct interval_report interval = { .seconds = 1 };
+
+	(void)seed;
+	sink->ops->start(sink, &start);
+	dist_add(&update.ns, 15000000);
+	dist_add(&update.ns, 16000000);
+	dist_add(&update.wait_ns, 14000000);
+	sink->ops->update(sink, &update);
+	sink->ops->interval(sink, &interval);
+	update.span = SPAN_TOTAL;
+	sink->ops->update(sink, &update);
+	update.wait = "none";
+	update.map.type = "hash_of_maps";
+	sink->ops->update(sink, &update);
+	tell_end(sink, &input, &(struct losses){ 0 }, 2);
+}
+
+static void test_updates(void **state)
+{
+	(void)state;
+	check_story(tell_updates, 0, true);
+}
+
+/* ---- random runs ---- */
+
+static uint64_t random_state;
+
+static uint64_t random_bits(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* Small numbers most often. */
+static uint64_t random_number(void)
+{
+	return random_bits() >> (random_bits() % 64);
+}
+
+static uint64_t random_to(uint64_t most)
+{
+	return random_bits() % (most + 1);
+}
+
+static void random_dist(struct dist *dist, unsigned int open_slot)
+{
+	dist->open_slot = open_slot;
+	for (uint64_t i = random_to(40); i; i--)
+		dist_add(dist, random_number());
+}
+
+static void random_vma(struct vma_report *vma, enum span span)
+{
+	static const char *const types[] = { "array", "arena", "ringbuf", "other" };
+
+	*vma = sample_vma(1 + random_to(5000));
+	vma->span = span;
+	vma->mapped = random_bits() % 2;
+	vma->row = random_to(20);
+	vma->pid = (uint32_t)random_to(3);
+	vma->map.id = (uint32_t)random_to(3);
+	vma->map.type = types[random_to(3)];
+	memset(vma->comm, 0, sizeof(vma->comm));
+	for (uint64_t i = random_to(15); i; i--)
+		vma->comm[i - 1] = (char)(1 + random_to(254));
+	vma->faults.read = random_to(50);
+	vma->faults.write = random_to(50);
+	vma->faults.user = vma->faults.total = vma->faults.read + vma->faults.write;
+	vma->faults.user_write = vma->faults.write;
+	vma->faults.raced = random_to(3);
+	vma->faults.failed = random_to(2) ? 0 : vma->faults.total;
+	vma->installed_pages = vma->faults.total - vma->faults.failed;
+	vma->raced_known = random_bits() % 2;
+	random_dist(&vma->fault_ns, 47);
+	random_dist(&vma->batch_ns, 47);
+	random_dist(&vma->batch_pages, 15);
+	vma->batches.total = dist_count(&vma->batch_pages);
+	vma->batches.pages = vma->batch_pages.sum;
+	for (unsigned int i = 0; i < vma->where.count; i++)
+		vma->where.pages[i] = random_number();
+}
+
+static void random_vmas(struct sink *sink, struct verdict_input *input, enum span span)
+{
+	struct vma_report vma;
+
+	for (uint64_t i = random_to(8); i; i--) {
+		random_vma(&vma, span);
+		if (span == SPAN_TOTAL)
+			verdict_add(input, &vma);
+		sink->ops->vma(sink, &vma);
+	}
+}
+
+static void tell_random(struct sink *sink, unsigned int seed)
+{
+	static const struct losses nothing;
+	struct run_start start = sample_start((enum map_mode)(seed % 5));
+	struct verdict_input input = { .start = &start };
+
+	random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	start.exact = random_bits() % 2;
+	start.timed = random_bits() % 2;
+	sink->ops->start(sink, &start);
+	for (uint64_t i = random_to(5); i; i--) {
+		struct interval_report interval = {
+			.time = { (time_t)random_to(4000000000), (long)random_to(999999999) },
+			.seconds = (double)(random_number() >> 14) / 1e9,
+			.faults = random_number(), .installed_pages = random_number(),
+		};
+
+		random_vmas(sink, &input, SPAN_INTERVAL);
+		/* totals of those long gone come early */
+		random_vmas(sink, &input, SPAN_TOTAL);
+		sink->ops->interval(sink, &interval);
+	}
+	random_vmas(sink, &input, SPAN_TOTAL);
+	tell_end(sink, &input, &nothing, (double)(random_number() >> 14) / 1e9);
+}
+
+static void test_random_runs(void **state)
+{
+	(void)state;
+	for (unsigned int seed = 1; seed <= 50; seed++)
+		check_story(tell_random, seed, true);
+}
+
+/* ---- captures that are cut off ---- */
+
+static void put_interval(struct sink *sink, struct vma_report *vma, uint64_t faults)
+{
+	struct interval_report interval = {
+		.time = { 1796036580, 0 }, .seconds = 1, .faults = faults,
+		.installed_pages = faults, .lost = { .ring_full = 2 },
+	};
+
+	sink->ops->vma(sink, vma);
+	sink->ops->interval(sink, &interval);
+}
+
+/* Two VMAs in three intervals: one's total is the sum of two, the other's comes. */
+static void tell_long(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct verdict_input input = { .start = &start };
+	struct vma_report vma = sample_vma(64), total = sample_vma(64), other = sample_vma(8);
+
+	(void)seed;
+	sink->ops->start(sink, &start);
+	vma.span = SPAN_INTERVAL;
+	sample_touch(&vma, 0, 20, false, 1000);
+	put_interval(sink, &vma, 20);
+	other.span = SPAN_INTERVAL;
+	other.row = 2;
+	other.pid = 4712;
+	sample_touch(&other, 0, 8, true, 1500);
+	put_interval(sink, &other, 8);
+	vma = sample_vma(64);
+	vma.span = SPAN_INTERVAL;
+	vma.mapped = false;
+	sample_touch(&vma, 20, 10, true, 5000);
+	put_interval(sink, &vma, 10);
+	other.span = SPAN_TOTAL;
+	verdict_add(&input, &other);
+	sink->ops->vma(sink, &other);
+	sample_touch(&total, 0, 20, false, 1000);
+	sample_touch(&total, 20, 10, true, 5000);
+	total.mapped = false;
+	verdict_add(&input, &total);
+	sink->ops->vma(sink, &total);
+	tell_end(sink, &input, &(struct losses){ .ring_full = 6 }, 3);
+}
+
+static char *long_capture(void)
+{
+	const struct story story = { tell_long, 0 };
+
+	write_capture(&story);
+	return read_file(capture_path);
+}
+
+/* The first `count` lines. */
+static size_t lines_length(const char *text, unsigned int count)
+{
+	const char *at = text;
+
+	for (; count; count--)
+		at = strchr(at, '\n') + 1;
+	return (size_t)(at - text);
+}
+
+/* From the blocks on, but for the verdict's first words. */
+static void assert_same_end(const char *cut, const char *whole)
+{
+	const char *blocks = strstr(whole, "pid 4711 ("), *totals = strstr(whole, "Totals");
+	const char *cut_blocks = strstr(cut, "pid 4711 (");
+
+	assert_non_null(blocks);
+	assert_non_null(cut_blocks);
+	assert_true(totals > blocks);
+	assert_memory_equal(cut_blocks, blocks, (size_t)(totals - blocks));
+	assert_contains(cut, "2 VMAs, 38 faults, 0 batches, 38 pages installed in 3.00 s");
+	assert_contains(cut, "The capture ends early");
+	assert_contains(cut, "Lost         6 events");
+}
+
+static void test_totals_of_a_cut_capture_are_its_intervals(void **state)
+{
+	char *capture = long_capture();
+	struct outcome whole = report_text(capture, strlen(capture)), cut;
+
+	(void)state;
+	/* behind the intervals, and behind one of the totals */
+	for (unsigned int lines = 7; lines <= 9; lines++) {
+		cut = report_text(capture, lines_length(capture, lines));
+		assert_int_equal(cut.status, 0);
+		assert_contains(cut.err, "there is no summary");
+		assert_one_line(cut.err);
+		assert_same_end(cut.out, whole.out);
+		free_outcome(&cut);
+	}
+	free_outcome(&whole);
+	free(capture);
+}
+
+static void test_cut_anywhere(void **state)
+{
+	char *capture = long_capture(), expected[64];
+	size_t bytes = strlen(capture);
+
+	(void)state;
+	/* each place of the first lines, then every seventh */
+	for (size_t length = 0; length < bytes; length += length < 1200 ? 1 : 7) {
+		struct outcome cut = report_text(capture, length);
+		unsigned int line = 1;
+
+		for (size_t i = 0; i < length; i++)
+			line += capture[i] == '\n';
+		/* a whole first line is a capture; its newline may be missing */
+		assert_int_equal(cut.status, length < lines_length(capture, 1) - 1);
+		snprintf(expected, sizeof(expected), "cut off in line %u\n", line);
+		if (length && capture[length - 1] != '\n' && capture[length] != '\n')
+			assert_contains(cut.err, expected);
+		free_outcome(&cut);
+	}
+	free(capture);
+}
+
+static void test_bytes_changed_anywhere(void **state)
+{
+	char *capture = long_capture();
+	size_t bytes = strlen(capture);
+
+	(void)state;
+	random_state = 42;
+	for (int i = 0; i < 1000; i++) {
+		size_t at = (size_t)random_to(bytes - 1);
+		char was = capture[at];
+		struct outcome outcome;
+
+		capture[at] = (char)random_bits();
+		outcome = report_text(capture, bytes);
+		assert_true(outcome.status == 0);
+		free_outcome(&outcome);
+		capture[at] = was;
+	}
+	free(capture);
+}
+
+/* ---- lines that cannot be used ---- */
+
+static const char start_line[] =
+	"{\"type\":\"start\",\"version\":\"0.1.0\",\"kernel\":\"7.3\",\"counting\":\"exact\","
+	"\"arch\":\"x86_64\",\"page_bytes\":4096,\"fault_around_bytes\":0,"
+	"\"time\":\"2026-11-30T11:03:00.123456Z\",\"modes\":{\"array\":\"lazy\"},\"handlers\":{}}\n";
+
+#define INTERVAL "{\"type\":\"interval\",\"time\":\"2026-11-30T11:03:00.123456Z\","
+#define LOST "\"lost\":{\"ring_full\":0,\"vma_table_full\":0,\"recursion\":0}"
+
+/* A start and an interval line, and that the second is refused with `why`. */
+static void assert_line_refused(const char *line, const char *why)
+{
+	char text[8192], expected[512];
+	struct outcome outcome;
+
+	snprintf(text, sizeof(text), "%s%s\n", start_line, line);
+	outcome = report_text(text, strlen(text));
+	assert_int_equal(outcome.status, 0);
+	snprintf(expected, sizeof(expected), "line 2 is left out: %s", why);
+	if (!strstr(outcome.err, expected))
+		fail_msg("%s: no '%s' in: %s", line, expected, outcome.err);
+	free_outcome(&outcome);
+}
+
+static void test_numbers_are_strict(void **state)
+{
+	static const char *const numbers[] = {
+		"-1", "-0.0", "1.0", "1e3", "18446744073709551616", "99999999999999999999999",
+		"\"1\"", "null", "true", "{}", "[1]", "+1", "0x1", "Infinity",
+	};
+	char line[512];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+		snprintf(line, sizeof(line), INTERVAL "\"seconds\":1.0,\"faults\":%s,"
+			 "\"installed_pages\":0," LOST "}", numbers[i]);
+		assert_line_refused(line, "");
+	}
+	assert_line_refused(INTERVAL "\"seconds\":1.0,\"faults\":-1,\"installed_pages\":0," LOST
+			    "}", "faults is not a whole number from 0 on");
+	assert_line_refused(INTERVAL "\"seconds\":NaN,\"faults\":1,\"installed_pages\":0," LOST
+			    "}", "");
+	assert_line_refused(INTERVAL "\"seconds\":-1.0,\"faults\":1,\"installed_pages\":0," LOST
+			    "}", "seconds is out of range");
+	assert_line_refused(INTERVAL "\"seconds\":1e300,\"faults\":1,\"installed_pages\":0," LOST
+			    "}", "seconds is out of range");
+	assert_line_refused(INTERVAL "\"seconds\":1.0,\"installed_pages\":0," LOST "}",
+			    "there is no faults");
+	assert_line_refused(INTERVAL "\"seconds\":1.0,\"faults\":1,\"installed_pages\":0}",
+			    "there is no lost");
+	assert_line_refused(INTERVAL "\"seconds\":1.0,\"faults\":1,\"installed_pages\":0,"
+			    "\"lost\":{\"ring_full\":0}}", "there is no lost.vma_table_full");
+}
+
+static void test_other_lines_are_refused(void **state)
+{
+	static const char *const lines[] = {
+		"garbage", "[]", "17", "null", "{", "{}", "{\"type\":1}", "\"start\"",
+		"{\"type\":\"vma\"}", "{\"type\":\"vma\",\"span\":\"day\"}",
+		"{\"type\":\"summary\"} trailing",
+		"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+		"{\"type\":\"update\",\"pid\":4294967296}", "{\"type\":\"\xff\"}",
+		"{'type':'start'}", "{\"type\":\"interval\",\"time\":\"yesterday\"}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(lines); i++)
+		assert_line_refused(lines[i], "");
+	assert_line_refused("{\"type\":\"interval\",\"time\":\"2026-13-30T11:03:00.123456Z\","
+			    "\"seconds\":1.0,\"faults\":1,\"installed_pages\":0," LOST "}",
+			    "time is not like");
+}
+
+/* A vma record with one thing changed. */
+static void assert_vma_refused(const char *what, const char *with, const char *why)
+{
+	const struct story story = { tell_lazy, 0 };
+	char line[8192];
+	char *capture, *record, *at, *end;
+
+	write_capture(&story);
+	capture = read_file(capture_path);
+	record = strchr(capture, '\n') + 1;
+	end = strchr(record, '\n');
+	*end = '\0';
+	at = strstr(record, what);
+	if (!at)
+		fail_msg("'%s' is not in: %s", what, record);
+	snprintf(line, sizeof(line), "%.*s%s%s", (int)(at - record), record, with,
+		 at + strlen(what));
+	assert_line_refused(line, why);
+	free(capture);
+}
+
+static void test_vmas_are_whole(void **state)
+{
+	(void)state;
+	assert_vma_refused("\"pid\":4711", "\"pid\":4294967296", "pid is more than 4294967295");
+	assert_vma_refused("\"start\":\"0x7f", "\"start\":\"7f", "start is no address");
+	assert_vma_refused("\"end\":\"0x7f", "\"end\":\"0xfffffffff7f", "end is no address");
+	assert_vma_refused("\"count\":2048", "\"count\":2049", "fault_ns: the buckets hold");
+	assert_vma_refused("{\"from\":1024", "{\"from\":1025", "fault_ns has a bucket from 1025");
+	assert_vma_refused("\"to\":2047", "\"to\":2048", "fault_ns has a bucket from 1024");
+	assert_vma_refused("\"count\":1800", "\"count\":18446744073709551615",
+			   "fault_ns counts beyond");
+	assert_vma_refused("\"pages_per_bin\":32", "\"pages_per_bin\":33", "where.pages_per_bin");
+	assert_vma_refused("\"pages_per_bin\":32", "\"pages_per_bin\":0", "where.pages_per_bin");
+	assert_vma_refused("\"installed\":[", "\"installed\":[1,", "where.installed has 65");
+	assert_vma_refused("\"populate\":false", "\"populate\":0", "mmap.populate is neither");
+	assert_vma_refused("\"comm\":\"postgres\"", "\"comm\":\"a\",\"comm_hex\":\"6g\"",
+			   "comm_hex is not");
+	assert_vma_refused("\"comm\":\"postgres\"",
+			   "\"comm\":\"a\",\"comm_hex\":\"61616161616161616161616161616161\"",
+			   "comm_hex is not");
+	assert_vma_refused("\"map\":{", "\"map\":7,\"was\":{", "map is not an object");
+	assert_vma_refused("\"buckets\":[", "\"buckets\":[7,", "fault_ns has a bucket that");
+}
+
+/* A name longer than there is room for is cut, not overrun. */
+static void test_long_strings_are_cut(void **state)
+{
+	const struct story story = { tell_lazy, 0 };
+	char *capture, *at, text[16384];
+	struct outcome outcome;
+
+	(void)state;
+	write_capture(&story);
+	capture = read_file(capture_path);
+	at = strstr(capture, "postgres");
+	snprintf(text, sizeof(text), "%.*s%0512d%s", (int)(at - capture), capture, 7,
+		 at + strlen("postgres"));
+	outcome = report_text(text, strlen(text));
+	assert_int_equal(outcome.status, 0);
+	assert_contains(outcome.out, "(000000000000000)");
+	free_outcome(&outcome);
+	free(capture);
+}
+
+static void test_many_bad_lines_are_summed_up(void **state)
+{
+	char text[1024];
+	struct outcome outcome;
+	size_t lines = 0;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%sa\nb\n\x1b[2J\nd\ne\nf\ng\n", start_line);
+	outcome = report_text(text, strlen(text));
+	assert_int_equal(outcome.status, 0);
+	assert_contains(outcome.err, "line 6 is left out");
+	assert_null(strstr(outcome.err, "line 7"));
+	assert_contains(outcome.err, "2 more lines are left out");
+	assert_null(strchr(outcome.err, '\x1b'));
+	for (const char *at = outcome.err; *at; at++)
+		lines += *at == '\n';
+	assert_int_equal(lines, 5 + 1 + 1);
+	free_outcome(&outcome);
+}
+
+static void test_overlong_line(void **state)
+{
+	size_t bytes = strlen(start_line), extra = (3 << 20);
+	char *text = malloc(bytes + extra + 1 + bytes);
+	struct outcome outcome;
+
+	(void)state;
+	memcpy(text, start_line, bytes);
+	memset(text + bytes, '{', extra);
+	text[bytes + extra] = '\n';
+	outcome = report_text(text, bytes + extra + 1);
+	assert_int_equal(outcome.status, 0);
+	assert_contains(outcome.err, "line 2 is left out: it is longer than");
+	free_outcome(&outcome);
+	free(text);
+}
+
+/* ---- nothing to use ---- */
+
+static void test_nothing_usable_is_a_failure(void **state)
+{
+	static const char *const captures[] = {
+		"", "\n\n", "garbage\nmore\n", "{\"type\":\"start\"}\n", "\177ELF\2\1\1",
+		"{\"type\":\"check\",\"ok\":true,\"items\":[]}\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(captures); i++) {
+		struct outcome outcome = report_text(captures[i], strlen(captures[i]));
+
+		assert_int_equal(outcome.status, 1);
+		assert_string_equal(outcome.out, "");
+		assert_contains(outcome.err, "no record that can be used");
+		free_outcome(&outcome);
+	}
+}
+
+static void test_file_that_cannot_be_read(void **state)
+{
+	struct options options = { .file = "/nonexistent/capture" };
+	int stderr_fd = dup(STDERR_FILENO), fd;
+	char *err;
+
+	(void)state;
+	fd = open(errors_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	dup2(fd, STDERR_FILENO);
+	assert_int_equal(command_report(&options), 1);
+	options.file = directory;
+	assert_int_equal(command_report(&options), 1);
+	/* its own output would empty it */
+	write_file(capture_path, start_line, strlen(start_line));
+	options.file = options.output = capture_path;
+	assert_int_equal(command_report(&options), 1);
+	fflush(stderr);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	close(fd);
+	err = read_file(errors_path);
+	assert_contains(err, "/nonexistent/capture: No such file");
+	assert_contains(err, "is a directory");
+	assert_contains(err, "is the capture itself");
+	free(err);
+	err = read_file(capture_path);
+	assert_string_equal(err, start_line);
+	free(err);
+}
+
+/* ---- other versions ---- */
+
+/* Deletes every `"key":value,` of plain values. */
+static void remove_key(char *text, const char *key)
+{
+	char *at;
+
+	while ((at = strstr(text, key))) {
+		size_t length = strlen(key);
+
+		length += strcspn(at + length, ",}");
+		if (at[length] == ',')
+			length++;
+		memmove(at, at + length, strlen(at + length) + 1);
+	}
+}
+
+static void test_older_capture(void **state)
+{
+	static const char *const keys[] = {
+		"\"row\":", "\"timed\":", "\"user_write\":", "\"populate_write\":",
+		"\"kernel_write\":", ",\"unseen_runs\":",
+	};
+	char *capture = long_capture();
+	struct outcome whole = report_text(capture, strlen(capture)), older, cut;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(keys); i++)
+		remove_key(capture, keys[i]);
+	older = report_text(capture, strlen(capture));
+	assert_string_equal(older.err, "");
+	assert_string_equal(older.out, whole.out);
+	/* VMAs without a number are told apart by what they are */
+	cut = report_text(capture, lines_length(capture, 7));
+	assert_same_end(cut.out, whole.out);
+	free_outcome(&whole);
+	free_outcome(&older);
+	free_outcome(&cut);
+	free(capture);
+}
+
+static void test_newer_capture(void **state)
+{
+	const struct story story = { tell_lazy, 0 };
+	char *capture, *at, text[16384];
+	struct outcome whole, newer;
+
+	(void)state;
+	write_capture(&story);
+	capture = read_file(capture_path);
+	whole = report_text(capture, strlen(capture));
+	at = strstr(capture, "\"pid\"");
+	snprintf(text, sizeof(text),
+		 "%.*s{\"type\":\"weather\x1f\",\"sky\":7}\n{\"type\":\"weather\"}\n"
+		 "%.*s\"hue\":[1,{\"a\":null}],%s",
+		 (int)lines_length(capture, 1), capture,
+		 (int)(at - capture) - (int)lines_length(capture, 1),
+		 capture + lines_length(capture, 1), at);
+	/* a control character is no JSON */
+	*strchr(text, '\x1f') = '!';
+	newer = report_text(text, strlen(text));
+	assert_int_equal(newer.status, 0);
+	assert_string_equal(newer.out, whole.out);
+	assert_contains(newer.err, "2 records of types that this version does not know, from "
+				   "line 2 (\"weather!\") on, are left out");
+	assert_one_line(newer.err);
+	free_outcome(&whole);
+	free_outcome(&newer);
+	free(capture);
+}
+
+static void test_capture_without_its_beginning(void **state)
+{
+	char *capture = long_capture();
+	size_t skip = lines_length(capture, 1);
+	struct outcome outcome = report_text(capture + skip, strlen(capture + skip));
+
+	(void)state;
+	assert_int_equal(outcome.status, 0);
+	assert_contains(outcome.err, "line 1 comes without a start record");
+	assert_contains(outcome.out, "page size not known");
+	assert_contains(outcome.out, "2 VMAs, 38 faults");
+	free_outcome(&outcome);
+	free(capture);
+}
+
+static void test_two_runs_in_one_file(void **state)
+{
+	char *capture = long_capture(), *both = malloc(2 * strlen(capture) + 1);
+	struct outcome one = report_text(capture, strlen(capture)), two;
+
+	(void)state;
+	strcpy(both, capture);
+	strcat(both, capture);
+	two = report_text(both, strlen(both));
+	assert_int_equal(two.status, 0);
+	assert_string_equal(two.out, one.out);
+	assert_contains(two.err, "another run begins in line");
+	assert_one_line(two.err);
+	free_outcome(&one);
+	free_outcome(&two);
+	free(both);
+	free(capture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lazy),
+		cmocka_unit_test(test_around),
+		cmocka_unit_test(test_eager),
+		cmocka_unit_test(test_hostile_strings_and_numbers),
+		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_random_runs),
+		cmocka_unit_test(test_totals_of_a_cut_capture_are_its_intervals),
+		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_bytes_changed_anywhere),
+		cmocka_unit_test(test_numbers_are_strict),
+		cmocka_unit_test(test_other_lines_are_refused),
+		cmocka_unit_test(test_vmas_are_whole),
+		cmocka_unit_test(test_long_strings_are_cut),
+		cmocka_unit_test(test_many_bad_lines_are_summed_up),
+		cmocka_unit_test(test_overlong_line),
+		cmocka_unit_test(test_nothing_usable_is_a_failure),
+		cmocka_unit_test(test_file_that_cannot_be_read),
+		cmocka_unit_test(test_older_capture),
+		cmocka_unit_test(test_newer_capture),
+		cmocka_unit_test(test_capture_without_its_beginning),
+		cmocka_unit_test(test_two_runs_in_one_file),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
