@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# tools/vm/run with real guests: what goes in, what comes out, and that no failure passes for success.
+# tools/vm/run with real guests: what goes in, what comes out, and that no failure passes for
+# success.
 set -euo pipefail
 
 # shellcheck source=tests/vm/tap.sh
@@ -29,6 +30,8 @@ try "$run" --kernel 5.10 -- true
 is "a kernel that is not to be had is a failure of the ground" "$status" 125
 try "$run" --add "$scratch/nothing" -- true
 is "a file to add that is not there is a failure of the ground" "$status" 125
+try "$run" --add "$0:/../x" -- true
+is "and so is one that would go out of the guest" "$status" 125
 
 printf '#!/bin/sh\necho "added who"\n' > "$scratch/who"
 chmod +x "$scratch/who"
@@ -38,6 +41,7 @@ has "and told why" "$scratch/err" 'applet'
 
 # A guest with a bit of everything.
 head -c 100000 /dev/urandom > "$scratch/blob"
+cp "$scratch/who" "$scratch/whoever"
 mkdir "$scratch/tree"
 echo "a program of this name is an applet too" > "$scratch/tree/file"
 cat > "$scratch/everything" <<-'EOF'
@@ -57,8 +61,9 @@ cat > "$scratch/everything" <<-'EOF'
 	exit 3
 EOF
 SECONDS=0
-try "$run" --smp 3 --add "$scratch/blob:/srv/" --add "$scratch/tree" --add "$scratch/tree:/srv/tree" \
-	--add "$scratch/who:/usr/bin/whoever" --add "$scratch/everything" \
+try "$run" --smp 3 --add "$scratch/blob:/srv/" \
+	--add "$scratch/tree" --add "$scratch/tree:/srv/tree" \
+	--add "$scratch/whoever:/usr/bin" --add "$scratch/everything" \
 	--fetch "/srv/blob:$scratch/blob.back" --fetch "/proc/version:$scratch/version" \
 	--console "$scratch/console" -- sh everything "a b " "c'\"\$ "
 echo "# the guest took $SECONDS s" >&2
