@@ -100,7 +100,8 @@ static const char style[] =
 	"@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--dim:#444;--line:#bbb;"
 	"--card:#f4f6f8;--bar:#2468b4;--rail:#e3e7ec;--warn:#6b3700;--warnbg:#fff0da}"
 	"*{-webkit-print-color-adjust:exact;print-color-adjust:exact}"
-	"body{max-width:none;padding:0;font-size:10pt}article,figure,tr{break-inside:avoid}"
+	"html{font-size:9.5pt}body{max-width:none;padding:0}"
+	"figure,tr,dl,caption{break-inside:avoid}"
 	"h2,h3,caption{break-after:avoid}.scroll{overflow:visible}a{text-decoration:none}"
 	"details{display:none}}\n";
 
