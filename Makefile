@@ -11,6 +11,7 @@ INSTALL ?= install
 prefix ?= /usr/local
 sbindir ?= $(prefix)/sbin
 mandir ?= $(prefix)/share/man
+bashcompdir ?= $(prefix)/share/bash-completion/completions
 
 CFLAGS ?= -O2 -g
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes
@@ -118,7 +119,7 @@ PROVE_FLAGS ?=
 KERNEL ?= 7.3
 KERNELS := 6.1 6.12 7.2 7.3
 GUEST_TESTS := $(wildcard tests/guest/*.t)
-HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t)
+HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t tests/completion/*.t)
 
 ## make check          installs what is missing, builds, runs unit tests and the guest tests on 7.3
 .PHONY: check
@@ -130,6 +131,13 @@ check:
 check-unit: $(BUILD)/lazyfault $(UNIT_TESTS)
 	$(Q)CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) $(PROVE_FLAGS) --exec '' $(UNIT_TESTS)
 	$(Q)$(PROVE) $(PROVE_FLAGS) $(HOST_TESTS)
+
+## make check-reports  HTML in Chromium, metrics by Prometheus, the Debian package in a clean chroot
+.PHONY: check-reports
+check-reports:
+	$(Q)tools/setup build check html deb
+	$(Q)$(MAKE) $(BUILD)/lazyfault
+	$(Q)$(PROVE) $(PROVE_FLAGS) $(wildcard tests/html/*.t tests/metrics/*.t tests/deb/*.t)
 
 ## make check-guest    the guest tests alone, on the kernel that KERNEL= names
 .PHONY: check-guest
@@ -160,6 +168,19 @@ clean:
 install: all
 	$(INSTALL) -D -m 755 $(BUILD)/lazyfault $(DESTDIR)$(sbindir)/lazyfault
 	$(INSTALL) -D -m 644 man/lazyfault.8 $(DESTDIR)$(mandir)/man8/lazyfault.8
+	$(INSTALL) -D -m 644 packaging/lazyfault.bash $(DESTDIR)$(bashcompdir)/lazyfault
+
+## make uninstall      removes what install put there, with the same DESTDIR and prefix
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(sbindir)/lazyfault $(DESTDIR)$(mandir)/man8/lazyfault.8 \
+		$(DESTDIR)$(bashcompdir)/lazyfault
+
+## make deb            builds a Debian package of it under build/deb
+.PHONY: deb
+deb:
+	$(Q)tools/setup build deb
+	$(Q)VERSION='$(VERSION)' packaging/build-deb $(BUILD)/deb
 
 .SECONDARY:
 -include $(wildcard $(BUILD)/*/*.d $(BUILD)/san/*.d $(BUILD)/san/*/*.d)
