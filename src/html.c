@@ -12,6 +12,7 @@
 
 #include "held.h"
 #include "html_draw.h"
+#include "output.h"
 #include "packed.h"
 #include "sink.h"
 #include "text_draw.h"
@@ -601,7 +602,7 @@ static void html_summary(struct sink *sink, const struct summary_report *summary
 	put_foot(html, out);
 	errno = 0;
 	if (fflush(out) || ferror(out))
-		fail(html, errno ? errno : EIO);
+		fail(html, errno ? errno : output_error(out));
 }
 
 static void html_free(struct sink *sink)

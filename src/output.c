@@ -2,6 +2,7 @@
 /* Opens the output file so that nothing but a plain file is ever written over. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,9 +43,17 @@ FILE *output_open(const char *path, char *message, size_t message_bytes)
 	return out;
 }
 
+int output_error(FILE *out)
+{
+	struct pollfd poller = { .fd = fileno(out) };
+
+	/* of a pipe without a reader, or a socket or terminal without its other end */
+	return poll(&poller, 1, 0) == 1 && poller.revents & (POLLERR | POLLHUP) ? EPIPE : EIO;
+}
+
 int output_close(FILE *out)
 {
-	int error = ferror(out) ? EIO : 0;
+	int error = ferror(out) ? output_error(out) : 0;
 
 	if (out == stdout)
 		return fflush(out) ? errno : error;

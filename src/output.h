@@ -12,6 +12,11 @@
  * with a message on failure.
  */
 FILE *output_open(const char *path, char *message, size_t message_bytes);
+/*
+ * The errno of a write to it that failed before, which stdio does not keep:
+ * EPIPE where nobody reads it any more, else EIO.
+ */
+int output_error(FILE *out);
 /* Closes it; 0, or the positive errno of a write that failed at last. */
 int output_close(FILE *out);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "held.h"
+#include "output.h"
 #include "packed.h"
 #include "printable.h"
 #include "sink.h"
@@ -42,7 +43,7 @@ static void flush(struct text_sink *text)
 {
 	errno = 0;
 	if (fflush(text->sink.out) || ferror(text->sink.out))
-		fail(text, errno ? errno : EIO);
+		fail(text, errno ? errno : output_error(text->sink.out));
 }
 
 /* Takes over held.packed. */
