@@ -45,6 +45,14 @@ static __always_inline void read_syscall(struct task_struct *task, struct syscal
 			 number == 151 || number == 216 || number == 325 || number == 440;
 	now->mmap_populate = number == 9 && (regs->r10 & MAP_POPULATE);
 }
+
+/* Whether the fault that a signal is being sent for was a write. */
+static __always_inline bool last_fault_was_write(struct task_struct *task)
+{
+	struct task_struct___x86 *task_x86 = (void *)task;
+
+	return task_x86->thread.error_code & 2;		/* X86_PF_WRITE */
+}
 #elif defined(__TARGET_ARCH_arm64)
 static __always_inline void read_syscall(struct task_struct *task, struct syscall_now *now)
 {
@@ -55,6 +63,13 @@ static __always_inline void read_syscall(struct task_struct *task, struct syscal
 	now->populates = number == 216 || number == 222 || number == 228 || number == 230 ||
 			 number == 233 || number == 234 || number == 284 || number == 440;
 	now->mmap_populate = number == 222 && (regs->regs[3] & MAP_POPULATE);
+}
+
+static __always_inline bool last_fault_was_write(struct task_struct *task)
+{
+	struct task_struct___arm64 *task_arm64 = (void *)task;
+
+	return task_arm64->thread.fault_code & (1 << 6);	/* ESR_ELx_WNR */
 }
 #else
 #error "lazyfault: teach read_syscall() this architecture"
@@ -67,6 +82,22 @@ static __always_inline void read_syscall(struct task_struct *task, struct syscal
 static __always_inline struct bpf_map *map_of_vma(struct vm_area_struct *vma)
 {
 	return BPF_CORE_READ(vma, vm_file, private_data);
+}
+
+/*
+ * Whether a VMA has left its mm; false where the kernel does not tell (before
+ * 6.4, commit 457f67be5910; the count came with commit f35ab95ca0af in 6.15).
+ */
+static __always_inline bool vma_is_detached(struct vm_area_struct *vma)
+{
+	struct vm_area_struct___v615 *v615 = (void *)vma;
+	struct vm_area_struct___v64 *v64 = (void *)vma;
+
+	if (bpf_core_field_exists(v615->vm_refcnt))
+		return BPF_CORE_READ(v615, vm_refcnt.refs.counter) == 0;
+	if (bpf_core_field_exists(v64->detached))
+		return BPF_CORE_READ(v64, detached);
+	return false;
 }
 
 #endif

@@ -56,15 +56,22 @@ struct key_bucket {
 #define ENTRY_OWN 0xfffffffd		/* the tracer's own mapping */
 #define ENTRY_NONE_ABOVE 0xfffffff0
 
-enum entry_use { ENTRY_FREE, ENTRY_LIVE, ENTRY_CLOSED };
+/*
+ * Who takes an entry from LIVE to CLOSING ships it. CLOSED: it found the ring
+ * full, and the next walk ships it.
+ */
+enum entry_use { ENTRY_FREE, ENTRY_LIVE, ENTRY_CLOSING, ENTRY_CLOSED };
 
 struct vma_entry {
 	struct vma_record record;
-	__u64 key;
+	__u64 key;		/* struct vm_area_struct * */
 	__u64 mm;
+	__u64 map;
 	__u64 shipped;		/* activity() when last shipped */
 	__u32 bin_shift;	/* log2 of a bin's bytes */
 	__u32 use;		/* enum entry_use */
+	__u32 suspect;		/* walks that found its VMA detached */
+	__u32 pad;
 };
 
 struct {
@@ -108,10 +115,11 @@ struct {
 	__type(value, struct fault_slot);
 } fault_slots SEC(".maps");
 
-/* When a task entered the mmap handler of a VMA. */
+/* What a program on a handler tells those that come after it. */
 struct mmap_slot {
 	__u64 vma;
 	__u64 start;
+	__u64 done;		/* the VMA that the first of two twins has seen to */
 };
 
 struct {
@@ -236,6 +244,16 @@ static __always_inline __u64 mix(void *pointer)
 	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
 }
 
+/* The same of an address that is a number already. */
+static __u64 anchor_number;
+
+static __always_inline __u64 mix_number(__u64 number)
+{
+	*(volatile __u64 *)&anchor_number = (__u64)&anchor;
+	number -= *(volatile __u64 *)&anchor_number;
+	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
+}
+
 /* ---- the table: VMA -> entry ------------------------------------------ */
 
 /* A VMA is at least 64-byte aligned. */
@@ -313,7 +331,7 @@ static __noinline int insert_key(struct vm_area_struct *vma, __u32 index)
 	return result;
 }
 
-static __always_inline bool remove_from_bucket(__u32 number, void *vma)
+static __always_inline bool remove_from_bucket(__u32 number, __u64 vma, __u32 index)
 {
 	struct key_bucket *bucket = bpf_map_lookup_elem(&vma_keys, &number);
 
@@ -321,18 +339,18 @@ static __always_inline bool remove_from_bucket(__u32 number, void *vma)
 		return false;
 #pragma unroll
 	for (int way = 0; way < BUCKET_WAYS; way++)
-		if (bucket->key[way] == (__u64)vma) {
+		if (bucket->key[way] == vma && bucket->entry[way] == index) {
 			__sync_lock_test_and_set(&bucket->key[way], 0);
 			return true;
 		}
 	return false;
 }
 
-static __noinline int remove_key(struct vm_area_struct *vma)
+/* `number`: the VMA's bucket. */
+static __noinline int remove_key(__u32 number, __u64 vma, __u32 index)
 {
-	__u32 number = bucket_of(vma);
-
-	return remove_from_bucket(number, vma) || remove_from_bucket(number ^ 1, vma);
+	return remove_from_bucket(number, vma, index) ||
+	       remove_from_bucket(number ^ 1, vma, index);
 }
 
 /* ---- entries: made, retired, shipped ---------------------------------- */
@@ -423,8 +441,10 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	entry->record.identity.mmap_ns = mmap_ns;
 	entry->record.identity.id = __sync_fetch_and_add(&next_id, 1);
 	entry->mm = (__u64)vma->vm_mm;
+	entry->map = (__u64)map_of_vma(vma);
 	entry->key = (__u64)vma;
 	entry->shipped = 0;
+	entry->suspect = 0;
 
 	result = insert_key(vma, index);
 	if (result == INSERTED) {
@@ -437,6 +457,7 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	return ENTRY_NO_ROOM;
 }
 
+/* A process that fork made had no PID yet when its VMAs were copied. */
 static __always_inline void name_forked(struct vma_entry *entry)
 {
 	struct mm_owner *owner;
@@ -457,35 +478,57 @@ static __always_inline __u64 wakeup_flag(void)
 		BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/*
- * Takes a VMA out of the table. No fault is under way on it: its mm is
- * locked for writing, or gone.
- */
-static __noinline int retire(struct vm_area_struct *vma)
+static __always_inline bool begin_closing(struct vma_entry *entry)
 {
+	return __sync_val_compare_and_swap(&entry->use, ENTRY_LIVE, ENTRY_CLOSING) == ENTRY_LIVE;
+}
+
+static __always_inline bool ship_closed(struct vma_entry *entry, __u32 index, __u64 flags)
+{
+	entry->record.header.state = VMA_UNMAPPED;
+	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record), flags)) {
+		entry->use = ENTRY_CLOSED;
+		return false;
+	}
+	give_back(entry, index);
+	return true;
+}
+
+static __always_inline void refresh_place(struct vma_entry *entry, struct vm_area_struct *vma)
+{
+	entry->record.identity.start = vma->vm_start;
+	entry->record.identity.end = vma->vm_end;
+	entry->record.identity.map_offset_pages = vma->vm_pgoff;
+}
+
+/*
+ * Takes a VMA out of the table. No fault is under way on it: its mm is locked
+ * for writing, or gone. `closes`: it is this VMA that closes; else its close
+ * was missed, and the same address is another VMA by now.
+ */
+static __noinline int retire(struct vm_area_struct *vma, bool closes)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct vma_entry *entry;
 	__u32 index;
 
 	if (!find_index(vma, &index))
 		return 0;
-	remove_key(vma);
+	remove_key(bucket_of(vma), (__u64)vma, index);
 	entry = bpf_map_lookup_elem(&vma_entries, &index);
-	if (!entry || entry->key != (__u64)vma)
+	if (!entry || entry->key != (__u64)vma || !begin_closing(entry))
 		return 0;
 	name_forked(entry);
-	/* a split moves the ends of a VMA without a word to its handlers */
-	entry->record.identity.start = vma->vm_start;
-	entry->record.identity.end = vma->vm_end;
-	entry->record.identity.map_offset_pages = vma->vm_pgoff;
-	entry->key = 0;
-	entry->record.header.state = VMA_UNMAPPED;
-	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record), wakeup_flag())) {
-		/* the walk ships it */
-		entry->use = ENTRY_CLOSED;
-		count(&cpu_stats()->closed_late);
-		return 0;
+	if (closes) {
+		/* a split moves the ends of a VMA without a word to its handlers */
+		refresh_place(entry, vma);
+		if (!entry->record.identity.pid &&
+		    ((__u64)task->mm == entry->mm || (__u64)task->active_mm == entry->mm))
+			fill_owner(entry, task);
 	}
-	give_back(entry, index);
+	entry->key = 0;
+	if (!ship_closed(entry, index, wakeup_flag()))
+		count(&cpu_stats()->closed_late);
 	return 0;
 }
 
@@ -563,33 +606,52 @@ static __always_inline __u32 origin_of(struct vm_fault *vmf, __u32 flags)
 	return now.populates ? ORIGIN_POPULATE : ORIGIN_KERNEL;
 }
 
-static __always_inline void account(struct vma_entry *entry, struct vm_fault *vmf,
-				    __u64 elapsed, bool failed)
+/* One fault as it is counted. */
+struct fault {
+	__u64 address;
+	__u64 elapsed;		/* ns, or one of UNTIMED_* */
+	__u32 access, origin, lock;
+	bool failed;
+};
+
+static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, __u64 elapsed,
+				     bool failed)
+{
+	__u32 flags = vmf->flags;
+
+	fault->address = vmf->address;
+	fault->elapsed = elapsed;
+	fault->access = flags & FAULT_FLAG_WRITE ? ACCESS_WRITE : ACCESS_READ;
+	fault->lock = flags & FAULT_FLAG_VMA_LOCK ? UNDER_VMA_LOCK : UNDER_MMAP_LOCK;
+	fault->origin = origin_of(vmf, flags);
+	fault->failed = failed;
+}
+
+static __always_inline void account_place(struct vma_entry *entry, __u64 address)
+{
+	__u64 bin = (address - entry->record.identity.where_start) >> (entry->bin_shift & 63);
+
+	count(&entry->record.counts.where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
+}
+
+static __always_inline void account(struct vma_entry *entry, struct fault *fault)
 {
 	struct vma_counts *counts = &entry->record.counts;
-	__u32 flags = vmf->flags;
-	__u32 access = flags & FAULT_FLAG_WRITE ? ACCESS_WRITE : ACCESS_READ;
-	__u32 lock = flags & FAULT_FLAG_VMA_LOCK ? UNDER_VMA_LOCK : UNDER_MMAP_LOCK;
-	__u32 origin = origin_of(vmf, flags);
-	__u64 bin;
 
-	count(&counts->cells[access][origin & (ORIGINS - 1)][lock]);
-	if (failed) {
+	count(&counts->cells[fault->access & 1][fault->origin & (ORIGINS - 1)][fault->lock & 1]);
+	if (fault->failed)
 		count(&counts->failed);
-	} else {
-		bin = (vmf->address - entry->record.identity.where_start) >>
-		      (entry->bin_shift & 63);
-		count(&counts->where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
-	}
+	else
+		account_place(entry, fault->address);
 	if (!timed)
 		return;
-	if (elapsed == UNTIMED_EXIT_SEEN) {
+	if (fault->elapsed == UNTIMED_EXIT_SEEN) {
 		count(&counts->untimed_exit_seen);
-	} else if (elapsed == UNTIMED_EXIT_MISSED) {
+	} else if (fault->elapsed == UNTIMED_EXIT_MISSED) {
 		count(&counts->untimed_exit_missed);
 		count(&cpu_stats()->exit_missed);
 	} else {
-		dist_add(&counts->fault_ns, NS_SLOTS, elapsed);
+		dist_add(&counts->fault_ns, NS_SLOTS, fault->elapsed);
 	}
 }
 
@@ -640,6 +702,7 @@ static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
 	struct fault_slot *slot = slot_of(vmf);
 	bool final = !exact || (ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE)), taken;
 	struct vma_entry *entry;
+	struct fault fault;
 	__u32 index;
 
 	if (!slot)
@@ -663,7 +726,8 @@ static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
 		return 0;
 	count(&entry->record.counts.exits);
 	if (final) {
-		account(entry, vmf, elapsed, ret & VM_FAULT_ERROR);
+		describe(&fault, vmf, elapsed, ret & VM_FAULT_ERROR);
+		account(entry, &fault);
 		return 0;
 	}
 	slot->vmf = (__u64)vmf;
@@ -711,6 +775,7 @@ int BPF_PROG(pte_installed, struct vm_fault *vmf)
 	__u64 ops = (__u64)vma->vm_ops, elapsed = UNTIMED_EXIT_MISSED;
 	struct fault_slot *slot;
 	struct vma_entry *entry;
+	struct fault fault;
 	__u32 index;
 
 	if (ops != array_vm_ops && ops != arena_vm_ops)
@@ -727,8 +792,54 @@ int BPF_PROG(pte_installed, struct vm_fault *vmf)
 		index = index_of(vma);
 	}
 	entry = entry_or_count(vma, index);
+	if (!entry)
+		return 0;
+	describe(&fault, vmf, elapsed, false);
+	account(entry, &fault);
+	return 0;
+}
+
+/* ---- failed faults without handler hooks (--no-time) -------------------- */
+
+#define SIGBUS 7
+#define SIGSEGV 11
+#define BUS_ADRERR 2
+#define SEGV_MAPERR 1
+
+static long failed_in_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	__u64 ops = (__u64)vma->vm_ops;
+	struct fault *fault = context;
+	struct vma_entry *entry;
+
+	if (ops != array_vm_ops && ops != arena_vm_ops)
+		return 0;
+	entry = entry_or_count(vma, index_of(vma));
 	if (entry)
-		account(entry, vmf, elapsed, false);
+		account(entry, fault);
+	return 0;
+}
+
+/*
+ * A handler that gives no page ends in a signal where the fault came from
+ * user mode: SEGV_MAPERR inside a VMA is VM_FAULT_SIGSEGV, BUS_ADRERR is
+ * VM_FAULT_SIGBUS (arch/x86/mm/fault.c, arch/arm64/mm/fault.c).
+ */
+SEC("?fentry/force_sig_fault")
+int BPF_PROG(fault_signal, int sig, int code, void *address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct fault fault = {
+		.address = (__u64)address,
+		.elapsed = UNTIMED_EXIT_MISSED,
+		.access = last_fault_was_write(task) ? ACCESS_WRITE : ACCESS_READ,
+		.origin = ORIGIN_USER,
+		.lock = UNDER_MMAP_LOCK,
+		.failed = true,
+	};
+
+	if ((sig == SIGSEGV && code == SEGV_MAPERR) || (sig == SIGBUS && code == BUS_ADRERR))
+		bpf_find_vma(task, (__u64)address, failed_in_vma, &fault, 0);
 	return 0;
 }
 
@@ -750,36 +861,67 @@ int BPF_PROG(map_mmap_enter, struct file *file, struct vm_area_struct *vma)
 		return 0;
 	slot->start = bpf_ktime_get_ns();
 	slot->vma = (__u64)vma;
+	slot->done = 0;
 	return 0;
 }
 
-SEC("?fexit/bpf_map_mmap")
-int BPF_PROG(map_mmap_exit, struct file *file, struct vm_area_struct *vma, int ret)
+static __always_inline void map_mmapped(struct vm_area_struct *vma, __u32 flags, __u64 ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct mmap_slot *slot = mmap_slot_of(vma);
 	struct syscall_now now = {};
-	__u32 flags = 0;
-	__u64 ns = 0;
 
-	if (slot && slot->vma == (__u64)vma) {
-		ns = bpf_ktime_get_ns() - slot->start;
-		flags = VMA_MMAP_SEEN;
-		slot->vma = 0;
-	}
-	if (ret || is_own(task))
-		return 0;
-	retire(vma);	/* its close was missed, if there is one of this address */
+	retire(vma, false);
 	if (!tgid_passes(task) || !map_passes(map_of_vma(vma))) {
 		if (!by_cgroup)
 			insert_key(vma, ENTRY_FILTERED);
-		return 0;
+		return;
 	}
 	read_syscall(task, &now);
 	if (now.mmap_populate)
 		flags |= VMA_MMAP_POPULATE;
 	make_entry(vma, flags, ns);
+}
+
+static __always_inline int mmap_left(struct vm_area_struct *vma, int ret)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+	__u32 flags = 0;
+	__u64 ns = 0;
+
+	if (!slot)
+		return 0;
+	if (slot->done == (__u64)vma) {
+		slot->done = 0;
+		return 0;
+	}
+	if (slot->vma == (__u64)vma) {
+		ns = bpf_ktime_get_ns() - slot->start;
+		flags = VMA_MMAP_SEEN;
+		slot->vma = 0;
+	}
+	slot->done = (__u64)vma;
+	if (!ret && !is_own(bpf_get_current_task_btf()))
+		map_mmapped(vma, flags, ns);
 	return 0;
+}
+
+/*
+ * Twins: a program is skipped while a preempted task holds it on that CPU,
+ * but hardly two at once. The second of them does nothing where the first
+ * was there. A mapping that was not seen to begin would be no row where it
+ * is eager, and one that was not seen to end would be taken for whatever
+ * comes to its address.
+ */
+SEC("?fexit/bpf_map_mmap")
+int BPF_PROG(map_mmap_exit, struct file *file, struct vm_area_struct *vma, int ret)
+{
+	return mmap_left(vma, ret);
+}
+
+SEC("?fexit/bpf_map_mmap")
+int BPF_PROG(map_mmap_exit_twin, struct file *file, struct vm_area_struct *vma, int ret)
+{
+	return mmap_left(vma, ret);
 }
 
 /* A VMA is copied by fork, or split, or moved by mremap. */
@@ -792,7 +934,7 @@ static __always_inline int vma_opened(struct vm_area_struct *vma)
 
 	if (is_own(task))
 		return 0;
-	retire(vma);
+	retire(vma, false);
 	/* with -p a child is another process, and not named */
 	if (!tgid_passes(task) || (forked && by_tgid && !by_descent) ||
 	    !map_passes(map_of_vma(vma))) {
@@ -806,28 +948,72 @@ static __always_inline int vma_opened(struct vm_area_struct *vma)
 	return 0;
 }
 
+static __always_inline int open_entered(struct vm_area_struct *vma)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+
+	if (slot)
+		slot->done = (__u64)vma;
+	return vma_opened(vma);
+}
+
+static __always_inline int open_left(struct vm_area_struct *vma)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+
+	if (slot && slot->done == (__u64)vma) {
+		slot->done = 0;
+		return 0;
+	}
+	return vma_opened(vma);
+}
+
 SEC("?fentry")
 int BPF_PROG(array_open, struct vm_area_struct *vma)
 {
-	return vma_opened(vma);
+	return open_entered(vma);
+}
+
+SEC("?fexit")
+int BPF_PROG(array_open_twin, struct vm_area_struct *vma)
+{
+	return open_left(vma);
 }
 
 SEC("?fentry")
 int BPF_PROG(arena_open, struct vm_area_struct *vma)
 {
-	return vma_opened(vma);
+	return open_entered(vma);
+}
+
+SEC("?fexit")
+int BPF_PROG(arena_open_twin, struct vm_area_struct *vma)
+{
+	return open_left(vma);
 }
 
 SEC("?fentry")
 int BPF_PROG(array_close, struct vm_area_struct *vma)
 {
-	return retire(vma);
+	return retire(vma, true);
+}
+
+SEC("?fexit")
+int BPF_PROG(array_close_twin, struct vm_area_struct *vma)
+{
+	return retire(vma, true);
 }
 
 SEC("?fentry")
 int BPF_PROG(arena_close, struct vm_area_struct *vma)
 {
-	return retire(vma);
+	return retire(vma, true);
+}
+
+SEC("?fexit")
+int BPF_PROG(arena_close_twin, struct vm_area_struct *vma)
+{
+	return retire(vma, true);
 }
 
 SEC("?tp_btf/sched_process_fork")
@@ -868,33 +1054,57 @@ static __always_inline __u64 activity(struct vma_counts *counts)
 	       counts->batches_untimed;
 }
 
-/* As retire() does, for a VMA that may be closing meanwhile. */
-static __always_inline void refresh_place(struct vma_entry *entry)
+/*
+ * Refreshes the ends of a VMA that may be closing meanwhile. False if it is
+ * gone already, and its close was missed.
+ */
+static __always_inline bool still_there(struct vma_entry *entry)
 {
 	struct vm_area_struct *vma = (void *)entry->key;
 	__u64 start, end, offset;
 
 	if (!vma)
-		return;
+		return true;	/* its close is under way */
+	if ((__u64)BPF_CORE_READ(vma, vm_mm) != entry->mm ||
+	    (__u64)BPF_CORE_READ(vma, vm_file, private_data) != entry->map)
+		return *(volatile __u64 *)&entry->key != (__u64)vma;
+	/* detached comes a moment before close: only who stays so was missed */
+	if (vma_is_detached(vma))
+		return entry->suspect++ == 0;
 	start = BPF_CORE_READ(vma, vm_start);
 	end = BPF_CORE_READ(vma, vm_end);
 	offset = BPF_CORE_READ(vma, vm_pgoff);
 	if (*(volatile __u64 *)&entry->key != (__u64)vma)
-		return;
+		return true;
 	entry->record.identity.start = start;
 	entry->record.identity.end = end;
 	entry->record.identity.map_offset_pages = offset;
+	return true;
 }
 
-static __always_inline bool ship_live(struct vma_entry *entry, struct walk *walk)
+static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, struct walk *walk)
+{
+	__u64 vma = entry->key;
+
+	if (!begin_closing(entry))
+		return true;
+	remove_key((__u32)(mix_number(vma) >> 32) & bucket_mask, vma, index);
+	entry->key = 0;
+	name_forked(entry);
+	walk->shipped++;
+	return ship_closed(entry, index, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool ship_live(struct vma_entry *entry, __u32 index, struct walk *walk)
 {
 	__u64 now = activity(&entry->record.counts);
 	__u64 row = entry->record.identity.id;
 	struct vma_record *copy;
 
+	if (!still_there(entry))
+		return close_missed(entry, index, walk);
 	if (entry->shipped == now && walk->mode != WALK_SHIP_LAST)
 		return true;
-	refresh_place(entry);
 	name_forked(entry);
 	copy = bpf_ringbuf_reserve(&records, sizeof(*copy), 0);
 	if (!copy)
@@ -912,16 +1122,6 @@ static __always_inline bool ship_live(struct vma_entry *entry, struct walk *walk
 	return true;
 }
 
-static __always_inline bool ship_closed(struct vma_entry *entry, __u32 index, struct walk *walk)
-{
-	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record),
-			       BPF_RB_NO_WAKEUP))
-		return false;
-	give_back(entry, index);
-	walk->shipped++;
-	return true;
-}
-
 static long walk_entry(__u32 offset, void *context)
 {
 	struct walk *walk = context;
@@ -934,9 +1134,9 @@ static long walk_entry(__u32 offset, void *context)
 	if (walk->mode == WALK_MARK)
 		entry->record.identity.exits_before = entry->record.counts.exits;
 	else if (entry->use == ENTRY_LIVE)
-		room = ship_live(entry, walk);
+		room = ship_live(entry, index, walk);
 	else if (entry->use == ENTRY_CLOSED)
-		room = ship_closed(entry, index, walk);
+		room = ship_closed(entry, index, BPF_RB_NO_WAKEUP);
 	if (!room) {
 		walk->full = 1;
 		return 1;
@@ -945,17 +1145,21 @@ static long walk_entry(__u32 offset, void *context)
 	return 0;
 }
 
-SEC("syscall")
-int walk_table(struct walk *walk)
+/*
+ * Run by the loader, never attached. Not a "syscall" program: before 6.2 those
+ * cannot use a stack of free entries. In: mode and next; the rest is out.
+ */
+struct walk walked;
+
+SEC("raw_tp")
+int walk_table(__u64 *args)
 {
-	struct walk local = { .mode = walk->mode, .next = walk->next };
+	struct walk local = { .mode = args[0], .next = args[1] };
 	__u32 used = high_water < max_entries ? high_water : max_entries;
 
 	if (local.next < used)
 		bpf_loop(used - local.next, walk_entry, &local, 0);
-	walk->next = local.next;
-	walk->shipped = local.shipped;
-	walk->full = local.full;
+	walked = local;
 	return 0;
 }
 

@@ -190,12 +190,13 @@ static void on_signal(struct loop *loop)
 static void on_interval(struct loop *loop)
 {
 	expire(loop->interval);
-	if (loop->config->on_interval && loop->config->on_interval(loop->config->context)) {
-		end(loop, END_CALLBACK);
+	/* the last one is the caller's to show, with all that comes in until it has detached */
+	if (loop->config->count && ++loop->intervals >= loop->config->count) {
+		end(loop, END_COUNT);
 		return;
 	}
-	if (loop->config->count && ++loop->intervals >= loop->config->count)
-		end(loop, END_COUNT);
+	if (loop->config->on_interval && loop->config->on_interval(loop->config->context))
+		end(loop, END_CALLBACK);
 }
 
 static void on_records(struct loop *loop)

@@ -21,7 +21,7 @@ enum loop_end {
 
 struct loop_config {
 	double interval;	/* seconds; 0: none */
-	uint64_t count;		/* intervals; 0: no limit */
+	uint64_t count;		/* intervals, the last without a call; 0: no limit */
 	double duration;	/* seconds; 0: no limit */
 	int records_fd;		/* on_records when readable; -1: none */
 	int output_fd;		/* watched for a reader that has gone; -1: not */

@@ -182,7 +182,7 @@ static int finish(struct run *run, enum loop_end why)
 		complain("the last counts could not be fetched: %s", error_name(-error));
 		return EXIT_FAILURE;
 	}
-	if (run_has_intervals(run) && why != END_COUNT)
+	if (run_has_intervals(run))
 		show_interval(run);
 	show_summary(run);
 	if (run->ops->tell)

@@ -122,7 +122,7 @@ struct attachment {
 	const char *what;
 };
 
-#define ATTACHMENTS 12
+#define ATTACHMENTS 24
 
 static size_t add(struct attachment *list, size_t count, struct bpf_program *program,
 		  struct bpf_link **link, const char *function, const char *what)
@@ -153,17 +153,28 @@ static size_t plan_attachments(struct faults_bpf *skeleton, const struct handler
 
 	if (plan->exact && any_lazy(handlers))
 		ADD(pte_installed, NULL, "exact counts");
-	if (target_of(&array->close))
+	if (target_of(&array->close)) {
 		ADD(array_close, array->close.name, "unmapped arrays and ring buffers");
-	if (target_of(&array->open))
+		ADD(array_close_twin, array->close.name, "unmapped arrays and ring buffers");
+	}
+	if (target_of(&array->open)) {
 		ADD(array_open, array->open.name, "arrays copied by fork, split or moved");
-	if (target_of(&arena->close))
+		ADD(array_open_twin, array->open.name, "arrays copied by fork, split or moved");
+	}
+	if (target_of(&arena->close)) {
 		ADD(arena_close, arena->close.name, "unmapped arenas");
-	if (target_of(&arena->open))
+		ADD(arena_close_twin, arena->close.name, "unmapped arenas");
+	}
+	if (target_of(&arena->open)) {
 		ADD(arena_open, arena->open.name, "moved arenas");
+		ADD(arena_open_twin, arena->open.name, "moved arenas");
+	}
 	ADD(process_forked, NULL, "the PIDs of forked processes");
 	ADD(map_mmap_enter, NULL, "the time of mmap");
 	ADD(map_mmap_exit, NULL, "mmap calls");
+	ADD(map_mmap_exit_twin, NULL, "mmap calls");
+	if (!hook_handlers && any_lazy(handlers))
+		ADD(fault_signal, NULL, "failed faults");
 	if (hook_handlers && is_lazy(handlers, TYPE_ARRAY)) {
 		if (plan->timed)
 			ADD(array_fault_enter, target_of(&array->fault), "the time in array faults");
@@ -517,10 +528,13 @@ static void look_at_slots(struct tracer *tracer)
 
 static int walk(struct tracer *tracer, struct walk *walk)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = walk, .ctx_size_in = sizeof(*walk));
-	int fd = bpf_program__fd(tracer->skeleton->progs.walk_table);
+	__u64 args[] = { walk->mode, walk->next };
+	LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = args, .ctx_size_in = sizeof(args));
 
-	return bpf_prog_test_run_opts(fd, &options) ? -errno : 0;
+	if (bpf_prog_test_run_opts(bpf_program__fd(tracer->skeleton->progs.walk_table), &options))
+		return -errno;
+	*walk = tracer->skeleton->bss->walked;
+	return 0;
 }
 
 static int ship_and_drain(struct tracer *tracer, struct vma_table *table)
@@ -530,7 +544,6 @@ static int ship_and_drain(struct tracer *tracer, struct vma_table *table)
 
 	tracer->torn = 0;
 	do {
-		ship.full = 0;
 		error = walk(tracer, &ship);
 		if (!error)
 			error = tracer_drain(tracer, table);

@@ -103,6 +103,7 @@ struct task_struct {
 	int tgid;
 	char comm[16];
 	struct mm_struct *mm;
+	struct mm_struct *active_mm;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 };
@@ -122,6 +123,23 @@ struct vm_area_struct {
 	unsigned long vm_pgoff;
 	struct file *vm_file;
 	const struct vm_operations_struct *vm_ops;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct refcount_struct {
+	atomic_t refs;
+} refcount_t;
+
+/* Since 6.15 a VMA that is in no mm has a count of 0; from 6.4 on it had a flag. */
+struct vm_area_struct___v615 {
+	refcount_t vm_refcnt;
+};
+
+struct vm_area_struct___v64 {
+	bool detached;
 };
 
 /* Values are the kernel's own; bit numbers have not changed since 5.15. */
@@ -165,8 +183,13 @@ struct thread_info {
 	__u32 status;
 };
 
+struct thread_struct {
+	unsigned long error_code;
+};
+
 struct task_struct___x86 {
 	struct thread_info thread_info;
+	struct thread_struct thread;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs {
@@ -176,6 +199,14 @@ struct user_pt_regs {
 struct pt_regs {
 	__u64 regs[31];
 	int syscallno;
+};
+
+struct thread_struct {
+	unsigned long fault_code;
+};
+
+struct task_struct___arm64 {
+	struct thread_struct thread;
 };
 #endif
 

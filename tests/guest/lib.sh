@@ -144,8 +144,15 @@ total() { # of the first VMA's total record
 
 # The whole account: rows, sums, losses.
 agrees() { # agrees DESCRIPTION
-	is "$(jq -sc "$rows" "$work/run.jsonl")" "$(jq -sc "$truth" "$work/truth.jsonl")" \
-		"$1: rows are what the workload did"
+	jq -sc "$rows" "$work/run.jsonl" >"$work/got"
+	jq -sc "$truth" "$work/truth.jsonl" >"$work/expected"
+	if cmp -s "$work/got" "$work/expected"; then
+		pass "$1: rows are what the workload did"
+	else
+		fail "$1: rows are what the workload did"
+		jq -nc --slurpfile got "$work/got" --slurpfile expected "$work/expected" \
+			'"only traced:", ($got[0] - $expected[0])[:20], "only done:", ($expected[0] - $got[0])[:20]' | diag
+	fi
 	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$1: sums hold"
 	is "$(summary '.lost | add')" 0 "$1: nothing lost"
 }

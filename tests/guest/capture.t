@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What tracing leaves for others: a capture that `report` prints, while it
+# comes and afterwards, and the metrics file of a real run.
+# vm: smp=2 memory=1024 timeout=600
+. ./lib.sh
+
+metric() { # the sum of a metric's series
+	awk -v name="$1" '{ split($1, part, "{") } part[1] == name { sum += $2 } END { printf "%d\n", sum }' \
+		"$work/textfile/run.prom"
+}
+
+mkdir "$work/textfile"
+umask 077
+traced --openmetrics="$work/textfile/run.prom" 0.5 -- --pages 700 --rounds 6 --pause 200 --access mixed
+is $? 0 "traced with intervals and metrics"
+agrees "with intervals and metrics"
+is "$(jq -s "$intervals" "$work/run.jsonl")" true "intervals add up to totals"
+
+is "$(metric lazyfault_faults_total)" "$(summary .faults)" "metrics: faults are the summary's"
+is "$(metric lazyfault_installed_pages_total)" "$(summary .installed_pages)" "metrics: pages are the summary's"
+is "$(metric lazyfault_fault_duration_seconds_count)" \
+	"$(jq -s 'map(select(.span == "total").fault_ns.count) | add // 0' "$work/run.jsonl")" \
+	"metrics: the histogram has all timed faults"
+is "$(grep -c 'access="unknown"' "$work/textfile/run.prom")" 0 "metrics: each access is known"
+is "$(stat -c %a "$work/textfile/run.prom")" 644 "metrics: for all to read, whatever the umask"
+is "$(ls -A "$work/textfile")" run.prom "metrics: nothing else is left there"
+lazyfault report -q -o "$work/text" --openmetrics="$work/again.prom" "$work/run.jsonl"
+is $? 0 "report: reads the capture"
+is "$(cmp "$work/again.prom" "$work/textfile/run.prom" 2>&1)" "" "report: the same metrics again"
+like "$(cat "$work/text")" "^Totals .* $(summary .faults) faults" "report: the same totals"
+lazyfault report -j -o "$work/again.jsonl" "$work/run.jsonl"
+is "$(cmp "$work/again.jsonl" "$work/run.jsonl" 2>&1)" "" "report: the same JSON again"
+lazyfault report --html -o "$work/page.html" "$work/run.jsonl"
+like "$(cat "$work/page.html")" "<p class=\"verdict\">" "report: a page"
+
+# live, through a pipe
+lazyfault -j 0.3 3 2>"$work/stderr" | lazyfault report - >"$work/piped" 2>>"$work/stderr"
+is $? 0 "through a pipe"
+is "$(cat "$work/stderr")" "" "through a pipe: without complaints"
+is "$(grep -c 'pages installed$' "$work/piped")" 3 "through a pipe: three intervals"
+like "$(cat "$work/piped")" "^Verdict" "through a pipe: and the end"
+
+# killed: the capture is what it was by then
+lazyfault -j -o "$work/killed.jsonl" 0.3 2>"$work/stderr" &
+tracer=$!
+await grep -q '"type":"start"' "$work/killed.jsonl"
+workload --pages 300 >/dev/null
+await grep -q '"faults":[1-9]' "$work/killed.jsonl" || array_is_lazy || true
+await grep -q '"type":"interval"' "$work/killed.jsonl"
+kill -KILL $tracer
+wait $tracer 2>/dev/null
+lazyfault report "$work/killed.jsonl" >"$work/killed" 2>"$work/stderr"
+is $? 0 "killed: its capture is reported"
+like "$(cat "$work/stderr")" "there is no summary" "killed: and that it has no end is said"
+if array_is_lazy; then
+	like "$(cat "$work/killed")" "^Totals .* 300 faults" "killed: the intervals add up to totals"
+fi
+like "$(tr -s ' \n' ' ' <"$work/killed")" "Verdict The capture ends early" "killed: the verdict says so"
+
+# the metrics file cannot be written
+lazyfault --openmetrics=/nonexistent/run.prom -d 0.1 >/dev/null 2>"$work/stderr"
+is $? 1 "metrics that cannot be written: status 1"
+like "$(cat "$work/stderr")" "--openmetrics=/nonexistent/run.prom: No such file" "metrics that cannot be written: said so"
+finish
