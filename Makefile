@@ -119,6 +119,7 @@ PROVE_FLAGS ?=
 KERNEL ?= 7.3
 KERNELS := 6.1 6.12 7.2 7.3
 GUEST_TESTS := $(wildcard tests/guest/*.t)
+AROUND_TESTS := $(wildcard tests/around/*.t)
 HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t tests/completion/*.t)
 
 ## make check          installs what is missing, builds, runs unit tests and the guest tests on 7.3
@@ -149,14 +150,21 @@ check-reports:
 ## make check-guest    the guest tests alone, on the kernel that KERNEL= names
 .PHONY: check-guest
 check-guest: $(BUILD)/lazyfault $(GUEST_PROGRAMS)
-	$(Q)KERNEL='$(KERNEL)' $(PROVE) $(PROVE_FLAGS) --exec tools/vm/run-test $(GUEST_TESTS)
+	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels $(KERNEL) -- $(GUEST_TESTS)
 
-## make check-kernels  the guest tests on each kernel of the matrix
+## make check-kernels  the guest tests on each kernel of the matrix, and those of fault-around
 .PHONY: check-kernels
 check-kernels:
-	$(Q)tools/setup build check vm bench
+	$(Q)tools/setup build check vm bench kernel
 	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
 	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels $(KERNELS) -- $(GUEST_TESTS)
+	$(Q)$(MAKE) check-around
+
+## make check-around   the tests of fault-around, on a kernel of our own that has it
+.PHONY: check-around
+check-around: $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+	$(Q)tools/kernel/build
+	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels fault-around -- $(AROUND_TESTS)
 
 ## make demo           installs what is missing, builds, boots a 7.3 kernel and traces a workload
 .PHONY: demo

@@ -19,6 +19,7 @@
 #include "records.h"
 #include "compat.bpf.h"
 #include "hist.bpf.h"
+#include "pte.bpf.h"
 #include "faults.h"
 
 /* The return bits of a handler (include/linux/mm_types.h, enum vm_fault_reason). */
@@ -115,6 +116,33 @@ struct {
 	__type(value, struct fault_slot);
 } fault_slots SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BATCH_SLOTS_COUNT);
+	__type(key, __u32);
+	__type(value, struct batch_slot);
+} batch_slots SEC(".maps");
+
+/*
+ * Pages of a window that runs have claimed. Two runs on one window at once
+ * both find it filled at their exits; the page is the first one's.
+ */
+struct claim_slot {
+	struct bpf_spin_lock lock;
+	__u32 pad;
+	__u64 mm;
+	__u64 address;		/* of the window */
+	__u64 last;		/* ns, of the last claim */
+	struct window claimed;	/* since the last run that began after all claims */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CLAIM_SLOTS);
+	__type(key, __u32);
+	__type(value, struct claim_slot);
+} claim_slots SEC(".maps");
+
 /* What a program on a handler tells those that come after it. */
 struct mmap_slot {
 	__u64 vma;
@@ -171,6 +199,8 @@ struct {
 __u64 next_id = 1;
 __u32 high_water;	/* entries at and above this index were never used */
 __u64 selftest_hits;	/* PTEs seen installed in the tracer's own mappings */
+__u64 selftest_batched;	/* of these, PTEs that .map_pages installed by set_pte_range() */
+bool batches_by_hook;	/* set by the loader after its self-test: they are seen there */
 
 static __always_inline struct fault_stats *cpu_stats(void)
 {
@@ -764,25 +794,230 @@ int BPF_PROG(arena_fault_exit, struct vm_fault *vmf, __u32 ret)
 	return handler_exit(vmf, ret);
 }
 
-/*
- * Where a PTE is written, under the page-table lock (mm/memory.c). The fault
- * handler leaves its page in vmf->page; while .map_pages runs that is NULL.
- */
-SEC("?fentry/set_pte_range")
-int BPF_PROG(pte_installed, struct vm_fault *vmf)
+/* ---- batches -------------------------------------------------------------- */
+
+static __always_inline struct batch_slot *batch_slot_of(struct vm_fault *vmf)
 {
+	__u32 number = mix(vmf) >> 52;	/* 12 bits: BATCH_SLOTS_COUNT */
+
+	return bpf_map_lookup_elem(&batch_slots, &number);
+}
+
+static __always_inline bool is_this_run(struct fault_slot *slot, struct vm_fault *vmf)
+{
+	return slot->state != SLOT_FREE && slot->vmf == (__u64)vmf &&
+	       slot->address == vmf->address;
+}
+
+/* PTEs that .map_pages is writing, `pages` of them from `address` on. */
+static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_struct *vma,
+					   __u32 pages, __u64 address)
+{
+	struct batch_slot *slot;
+	struct vma_entry *entry;
+	__u32 index = index_of(vma);
+
+	if (index >= ENTRY_NONE_ABOVE) {
+		/* the run itself is counted as left out at the handler's exit */
+		if (index == ENTRY_OWN) {
+			count(&selftest_hits);
+			count(&selftest_batched);
+		}
+		return 0;
+	}
+	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	slot = batch_slot_of(vmf);
+	if (!entry || entry->key != (__u64)vma || !slot)
+		return 0;
+	if (!is_this_run(&slot->run, vmf)) {
+		/* its entry was missed, or is not hooked */
+		slot->run.vmf = (__u64)vmf;
+		slot->run.address = vmf->address;
+		slot->run.entry = index;
+		slot->run.start = 0;
+		slot->run.state = SLOT_EXITED_UNTIMED;
+		slot->installed = 0;
+	}
+	if (!slot->installed)
+		count(&entry->record.counts.batches);
+	slot->installed += pages;
+	__sync_fetch_and_add(&entry->record.counts.batch_installed, pages);
+	for (__u32 i = 0; i < pages && i < WINDOW_PAGES; i++)
+		account_place(entry, address + ((__u64)i << page_shift));
+	return 0;
+}
+
+static __always_inline __u64 window_start(struct vm_fault *vmf, __u64 first)
+{
+	return vmf->address - ((vmf->pgoff - first) << page_shift);
+}
+
+static __always_inline __u32 window_pages(__u64 first, __u64 last)
+{
+	__u64 pages = last - first + 1;
+
+	return pages < WINDOW_PAGES ? pages : WINDOW_PAGES;
+}
+
+static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 last)
+{
+	struct batch_slot *slot;
+	__u32 index = index_of(vmf->vma);
+	__u64 now;
+
+	if (index >= ENTRY_NONE_ABOVE)
+		return 0;
+	slot = batch_slot_of(vmf);
+	if (!slot)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (slot_is_taken(&slot->run, vmf, now))
+		return 0;
+	slot->run.vmf = (__u64)vmf;
+	slot->run.address = vmf->address;
+	slot->run.entry = index;
+	slot->run.start = now;
+	slot->installed = 0;
+	slot->run.state = SLOT_ENTERED;
+	if (batches_by_hook)
+		return 0;
+	if (!read_window(vmf->pmd, window_start(vmf, first), window_pages(first, last), page_shift,
+			 &slot->before))
+		slot->run.state = SLOT_FREE;
+	else if (timed)
+		slot->run.start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Of the pages in `window`, those that no run at the same time has claimed before. */
+static __noinline int claim(struct vm_fault *vmf, struct window *window, __u64 address,
+			    __u64 began)
+{
+	struct mm_struct *owner = vmf->vma->vm_mm;
+	__u64 now = bpf_ktime_get_ns(), mm = (__u64)owner;
+	__u32 number = (mix(owner) + (address >> page_shift) * 0x9e3779b97f4a7c15ULL) >> 52;
+	struct claim_slot *slot = bpf_map_lookup_elem(&claim_slots, &number);
+
+	if (!slot)
+		return 0;
+	bpf_spin_lock(&slot->lock);
+	if (slot->mm != mm || slot->address != address || slot->last < began) {
+		slot->mm = mm;
+		slot->address = address;
+#pragma unroll
+		for (int i = 0; i < WINDOW_WORDS; i++)
+			slot->claimed.present[i] = 0;
+	}
+	slot->last = now;
+#pragma unroll
+	for (int i = 0; i < WINDOW_WORDS; i++) {
+		window->present[i] &= ~slot->claimed.present[i];
+		slot->claimed.present[i] |= window->present[i];
+	}
+	bpf_spin_unlock(&slot->lock);
+	return 0;
+}
+
+/* Pages that this run has installed, by the page table; also counts their places. */
+static __always_inline __u32 newly_installed(struct vm_fault *vmf, struct batch_slot *slot,
+					     struct vma_entry *entry, __u64 first, __u64 last,
+					     bool *told)
+{
+	__u64 start = window_start(vmf, first);
+	struct window after;
+	__u32 pages = 0;
+
+	*told = read_window(vmf->pmd, start, window_pages(first, last), page_shift, &after);
+	if (!*told)
+		return 0;
+	for (int i = 0; i < WINDOW_WORDS; i++)
+		after.present[i] &= ~slot->before.present[i];
+	claim(vmf, &after, start, slot->run.start);
+	for (int i = 0; i < WINDOW_WORDS; i++)
+		pages += bits_in(after.present[i]);
+	for (__u32 i = 0; i < WINDOW_PAGES && i < window_pages(first, last); i++)
+		if (after.present[(i >> 6) & (WINDOW_WORDS - 1)] & (1ULL << (i & 63)))
+			account_place(entry, start + ((__u64)i << page_shift));
+	return pages;
+}
+
+static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 last, __u32 ret)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct batch_slot *slot = batch_slot_of(vmf);
 	struct vm_area_struct *vma = vmf->vma;
-	__u64 ops = (__u64)vma->vm_ops, elapsed = UNTIMED_EXIT_MISSED;
-	struct fault_slot *slot;
+	struct vma_counts *counts;
+	struct vma_entry *entry;
+	bool mine, told = true;
+	__u64 pages = 0;
+	__u32 index;
+
+	if (!slot)
+		return 0;
+	mine = is_this_run(&slot->run, vmf);
+	index = mine ? slot->run.entry : index_of(vma);
+	entry = entry_or_count(vma, index);
+	if (!entry)
+		return 0;
+	counts = &entry->record.counts;
+	if (batches_by_hook) {
+		pages = mine ? slot->installed : 0;
+	} else if (mine) {
+		pages = newly_installed(vmf, slot, entry, first, last, &told);
+		if (pages) {
+			count(&counts->batches);
+			__sync_fetch_and_add(&counts->batch_installed, pages);
+		}
+	} else {
+		told = false;
+	}
+	if (!told)
+		count(&cpu_stats()->batches_unseen);
+	else if (!pages)
+		count(&counts->batches_declined);
+	else
+		dist_add(&counts->batch_pages, BATCH_SLOTS, pages);
+	if (pages && timed && slot->run.state == SLOT_ENTERED)
+		dist_add(&counts->batch_ns, NS_SLOTS, now - slot->run.start);
+	if (mine)
+		slot->run.state = SLOT_FREE;
+	return 0;
+}
+
+SEC("?fentry")
+int BPF_PROG(array_pages_enter, struct vm_fault *vmf, __u64 first, __u64 last)
+{
+	return pages_enter(vmf, first, last);
+}
+
+SEC("?fexit")
+int BPF_PROG(array_pages_exit, struct vm_fault *vmf, __u64 first, __u64 last, __u32 ret)
+{
+	return pages_exit(vmf, first, last, ret);
+}
+
+SEC("?fentry")
+int BPF_PROG(arena_pages_enter, struct vm_fault *vmf, __u64 first, __u64 last)
+{
+	return pages_enter(vmf, first, last);
+}
+
+SEC("?fexit")
+int BPF_PROG(arena_pages_exit, struct vm_fault *vmf, __u64 first, __u64 last, __u32 ret)
+{
+	return pages_exit(vmf, first, last, ret);
+}
+
+/* ---- where PTEs are written ------------------------------------------------ */
+
+static __always_inline int fault_installed(struct vm_fault *vmf, struct vm_area_struct *vma)
+{
+	struct fault_slot *slot = timed ? slot_of(vmf) : NULL;
+	__u64 elapsed = UNTIMED_EXIT_MISSED;
 	struct vma_entry *entry;
 	struct fault fault;
 	__u32 index;
 
-	if (ops != array_vm_ops && ops != arena_vm_ops)
-		return 0;
-	if (!vmf->page)
-		return 0;
-	slot = timed ? slot_of(vmf) : NULL;
 	if (slot && slot->vmf == (__u64)vmf && slot->address == vmf->address &&
 	    slot->state >= SLOT_EXITED) {
 		index = slot->entry;
@@ -797,6 +1032,23 @@ int BPF_PROG(pte_installed, struct vm_fault *vmf)
 	describe(&fault, vmf, elapsed, false);
 	account(entry, &fault);
 	return 0;
+}
+
+/*
+ * Under the page-table lock (mm/memory.c). A .fault handler leaves its page in
+ * vmf->page; while .map_pages runs that is NULL (mm/memory.c, do_read_fault).
+ */
+SEC("?fentry/set_pte_range")
+int BPF_PROG(pte_installed, struct vm_fault *vmf, struct folio *folio, struct page *page,
+	     __u32 pages, __u64 address)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	__u64 ops = (__u64)vma->vm_ops;
+
+	if (ops != array_vm_ops && ops != arena_vm_ops)
+		return 0;
+	return vmf->page ? fault_installed(vmf, vma) :
+			   batch_installed(vmf, vma, pages, address);
 }
 
 /* ---- failed faults without handler hooks (--no-time) -------------------- */
@@ -1050,8 +1302,8 @@ static __always_inline __u64 activity(struct vma_counts *counts)
 	for (int i = 0; i < ACCESSES * ORIGINS * LOCKS; i++)
 		sum += cells[i];
 	return sum + counts->untimed_exit_seen + counts->untimed_exit_missed +
-	       counts->exits + counts->failed + counts->batches_declined +
-	       counts->batches_untimed;
+	       counts->exits + counts->failed + counts->batches +
+	       counts->batch_installed + counts->batches_declined;
 }
 
 /*

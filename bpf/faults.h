@@ -19,7 +19,8 @@ struct fault_stats {
 	__u64 table_full;	/* faults of VMAs that found no entry */
 	__u64 closed_late;	/* closed VMAs that found the ring full: late, not lost */
 	__u64 exit_missed;	/* faults whose exit was missed, but whose page was counted */
-	__u64 pad[4];
+	__u64 batches_unseen;	/* runs of .map_pages whose installed pages could not be told */
+	__u64 pad[3];
 };
 
 enum slot_state { SLOT_FREE, SLOT_ENTERED, SLOT_EXITED, SLOT_EXITED_UNTIMED };
@@ -37,6 +38,24 @@ struct fault_slot {
 	__u32 state;		/* enum slot_state */
 	__u64 row;		/* vma_identity.id of that entry */
 	__u64 pad[2];
+};
+
+/* The pages of one .map_pages run: fault_around_bytes is at most 2 MiB of one page table. */
+#define WINDOW_PAGES 512
+#define WINDOW_WORDS (WINDOW_PAGES / 64)
+
+struct window {
+	__u64 present[WINDOW_WORDS];	/* a bit a page */
+};
+
+#define BATCH_SLOTS_COUNT 4096	/* a power of two */
+#define CLAIM_SLOTS 4096	/* a power of two */
+
+/* Where a thread notes its run of .map_pages until it ends. */
+struct batch_slot {
+	struct fault_slot run;	/* state: FREE, ENTERED, or EXITED_UNTIMED if the entry was missed */
+	__u64 installed;	/* pages that set_pte_range() was seen to install */
+	struct window before;
 };
 
 enum walk_mode {

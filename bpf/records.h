@@ -65,10 +65,16 @@ struct vma_counts {
 	__u64 failed;			/* of the faults: the handler gave no page */
 	__u64 cells[ACCESSES][ORIGINS][LOCKS]; /* faults, failed ones included */
 
+	/*
+	 * Batches are counted where their PTEs are written, if set_pte_range()
+	 * writes them, and then a batch whose exit was missed has no size and no
+	 * time; else at the handler's exit.
+	 */
+	__u64 batches;
+	__u64 batch_installed;		/* pages */
+	__u64 batches_declined;		/* runs of .map_pages that installed nothing */
 	struct ns_dist batch_ns;	/* batches: handler time */
 	struct batch_dist batch_pages;	/* batches: PTEs installed */
-	__u64 batches_declined;		/* runs of .map_pages that installed nothing */
-	__u64 batches_untimed;
 
 	/*
 	 * Installed pages by place: bin i holds pages [i << where_shift,

@@ -122,7 +122,7 @@ struct attachment {
 	const char *what;
 };
 
-#define ATTACHMENTS 24
+#define ATTACHMENTS 32
 
 static size_t add(struct attachment *list, size_t count, struct bpf_program *program,
 		  struct bpf_link **link, const char *function, const char *what)
@@ -179,6 +179,14 @@ static size_t plan_attachments(struct faults_bpf *skeleton, const struct handler
 		if (plan->timed)
 			ADD(array_fault_enter, target_of(&array->fault), "the time in array faults");
 		ADD(array_fault_exit, target_of(&array->fault), "array faults");
+	}
+	if (target_of(&array->map_pages)) {
+		ADD(array_pages_enter, array->map_pages.name, "batches of arrays");
+		ADD(array_pages_exit, array->map_pages.name, "batches of arrays");
+	}
+	if (target_of(&arena->map_pages)) {
+		ADD(arena_pages_enter, arena->map_pages.name, "batches of arenas");
+		ADD(arena_pages_exit, arena->map_pages.name, "batches of arenas");
 	}
 	if (hook_handlers && is_lazy(handlers, TYPE_ARENA)) {
 		if (plan->timed)
@@ -300,6 +308,8 @@ static bool selftest_passes(struct faults_bpf *skeleton, const struct handlers *
 	(void)*mapping;
 	munmap((void *)mapping, page);
 	close(fd);
+	/* else each batch is counted at its handler's exit, in the page table */
+	skeleton->bss->batches_by_hook = skeleton->bss->selftest_batched > 0;
 	return skeleton->bss->selftest_hits > 0;
 }
 
@@ -589,18 +599,24 @@ void tracer_losses(struct tracer *tracer, struct losses *losses)
 	struct faults_bpf *skeleton = tracer->skeleton;
 	uint64_t exits = misses_of(skeleton->progs.array_fault_exit) +
 			 misses_of(skeleton->progs.arena_fault_exit);
-	uint64_t counted = 0;	/* of these, runs whose page was counted all the same */
+	uint64_t batch_exits = misses_of(skeleton->progs.array_pages_exit) +
+			       misses_of(skeleton->progs.arena_pages_exit);
+	uint64_t counted = 0;	/* of exits, runs whose page was counted all the same */
 
 	memset(losses, 0, sizeof(*losses));
 	for (int cpu = 0; cpu < STATS_CPUS; cpu++) {
 		losses->vma_table_full += skeleton->bss->stats[cpu].table_full;
 		counted += skeleton->bss->stats[cpu].exit_missed;
+		losses->recursion += skeleton->bss->stats[cpu].batches_unseen;
 	}
+	/* where PTEs are seen written, a batch is counted whether its exit is seen or not */
+	if (!skeleton->bss->batches_by_hook)
+		losses->recursion += batch_exits;
 	if (tracer->exact) {
-		losses->recursion = misses_of(skeleton->progs.pte_installed);
+		losses->recursion += misses_of(skeleton->progs.pte_installed);
 		losses->unseen_runs = exits > counted ? exits - counted : 0;
 	} else {
-		losses->recursion = exits;
+		losses->recursion += exits;
 	}
 }
 
@@ -653,6 +669,10 @@ void tracer_detach(struct tracer *tracer)
 	if (tracer->detached || !skeleton)
 		return;
 	tracer->detached = true;
+	drop(&skeleton->links.array_pages_enter);
+	drop(&skeleton->links.arena_pages_enter);
+	drop(&skeleton->links.array_pages_exit);
+	drop(&skeleton->links.arena_pages_exit);
 	drop(&skeleton->links.array_fault_enter);
 	drop(&skeleton->links.arena_fault_enter);
 	drop(&skeleton->links.array_fault_exit);

@@ -230,7 +230,7 @@ static bool is_torn(const struct vma_table *table, const struct vma_counts *coun
 				     counts->untimed_exit_missed)
 		return true;
 	return counts->failed > total || total < fault_total(reported) ||
-	       counts->batch_pages.sum < reported->batch_pages.sum;
+	       counts->batch_installed < reported->batch_installed;
 }
 
 /* Raises each of the counters to what was reported: reports never take back. */
@@ -481,9 +481,9 @@ static void report_batches(struct vma_report *report, const struct vma_counts *c
 	const struct batch_dist *pages = &counts->batch_pages;
 	const struct ns_dist *ns = &counts->batch_ns;
 
-	report->batches.total = sum_of_slots(pages->slots, BATCH_SLOTS);
+	report->batches.total = counts->batches;
 	report->batches.declined = counts->batches_declined;
-	report->batches.pages = pages->sum;
+	report->batches.pages = counts->batch_installed;
 	report_dist(&report->batch_pages, pages->slots, BATCH_SLOTS, pages->sum, pages->min,
 		    pages->max);
 	report_dist(&report->batch_ns, ns->slots, NS_SLOTS, ns->sum, ns->min, ns->max);

@@ -152,8 +152,10 @@ enum fault_flag {
 
 struct vm_fault {
 	struct vm_area_struct *vma;
+	unsigned long pgoff;
 	unsigned long address;
 	enum fault_flag flags;
+	void *pmd;
 	struct page *page;
 };
 

@@ -89,7 +89,7 @@ map(
        and .installed_pages == $f.total - $f.failed + .batches.pages
        and .fault_ns.count == $f.total - $f.untimed)
     and ([.fault_ns, .batch_ns, .batch_pages] | all(sums and ascending))
-    and (.where.installed | add // 0) == .installed_pages
+    and (.span == "interval" or (.where.installed | add // 0) == .installed_pages)
   else true end) | all'
 
 # Rows of the capture, by VMA: what can be held against the workload.
@@ -165,4 +165,18 @@ exactly() { # exactly DESCRIPTION WORKLOAD OPTIONS
 	else
 		fail "$description: traced"
 	fi
+}
+
+# With fault-around only pages can be foretold: those in the page table.
+installed='[.[] | select(.type == "vma" and .span == "total") | [.pid, .map.id, .start, .end, .installed_pages]] | sort'
+present='[.[] | select(.type == "vma") | [.pid, .map_id, .start, .end, .installed]] | sort'
+
+brought() { # brought DESCRIPTION WORKLOAD OPTIONS: nothing may be lost
+	description=$1
+	shift
+	traced -- "$@" || fail "$description: traced"
+	is "$(jq -sc "$installed" "$work/run.jsonl")" "$(jq -sc "$present" "$work/truth.jsonl")" \
+		"$description: pages are those of the page table"
+	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$description: sums hold"
+	is "$(summary '.lost | add')" 0 "$description: nothing lost"
 }

@@ -96,6 +96,8 @@ static void batch(struct vma_record *record, uint64_t pages, uint64_t ns)
 
 	note(dist->slots, BATCH_SLOTS, &dist->sum, &dist->min, &dist->max, pages);
 	note_ns(&record->counts.batch_ns, ns);
+	record->counts.batches++;
+	record->counts.batch_installed += pages;
 	record->counts.where[1] += pages;
 }
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reads the page-table entries of a fault's window, by architecture: which of
+ * them are present. For handlers of .map_pages whose work no hook sees.
+ */
+#ifndef LAZYFAULT_PTE_BPF_H
+#define LAZYFAULT_PTE_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "faults.h"
+
+#define PTES_AT_ONCE 16
+#define PTE_PRESENT 1ULL	/* _PAGE_PRESENT; PTE_VALID on arm64 */
+
+#if defined(__TARGET_ARCH_x86)
+/* arch/x86/include/asm/page_64_types.h: where the direct mapping begins. */
+extern const void page_offset_base __ksym __weak;
+
+static __always_inline bool table_of(__u64 pmd, __u64 *table)
+{
+	__u64 base = 0;
+
+	if (!&page_offset_base ||
+	    bpf_probe_read_kernel(&base, sizeof(base), &page_offset_base))
+		return false;
+	*table = base + (pmd & 0x000ffffffffff000ULL);
+	return true;
+}
+#elif defined(__TARGET_ARCH_arm64)
+/*
+ * arch/arm64/include/asm/memory.h: __phys_to_virt() adds what the direct
+ * mapping begins at, PAGE_OFFSET = -(1 << vabits_actual).
+ */
+extern const void memstart_addr __ksym __weak;
+extern const void vabits_actual __ksym __weak;
+
+static __always_inline bool table_of(__u64 pmd, __u64 *table)
+{
+	__u64 start = 0, bits = 0;
+
+	if (!&memstart_addr || !&vabits_actual ||
+	    bpf_probe_read_kernel(&start, sizeof(start), &memstart_addr) ||
+	    bpf_probe_read_kernel(&bits, sizeof(bits), &vabits_actual) || bits > 63)
+		return false;
+	*table = ((pmd & 0x0000fffffffff000ULL) - start) | -(1ULL << bits);
+	return true;
+}
+#else
+#error "lazyfault: teach table_of() this architecture"
+#endif
+
+struct pte_reader {
+	__u64 table;		/* address of the first entry to read */
+	__u32 count;		/* entries */
+	struct window *window;	/* a bit for each present entry */
+	bool failed;
+};
+
+static long read_some(__u32 round, void *context)
+{
+	struct pte_reader *reader = context;
+	__u64 ptes[PTES_AT_ONCE] = {}, bits = 0;
+	__u32 first = round * PTES_AT_ONCE, word;
+
+	if (first >= reader->count || first >= WINDOW_PAGES)
+		return 1;
+	if (bpf_probe_read_kernel(ptes, sizeof(ptes), (void *)(reader->table + first * 8))) {
+		reader->failed = true;
+		return 1;
+	}
+#pragma unroll
+	for (int i = 0; i < PTES_AT_ONCE; i++)
+		bits |= (ptes[i] & PTE_PRESENT) << i;
+	if (reader->count - first < PTES_AT_ONCE)
+		bits &= (1ULL << (reader->count - first)) - 1;
+	word = first / 64;
+	if (word < WINDOW_WORDS)
+		reader->window->present[word] |= bits << (first & 63);
+	return 0;
+}
+
+/*
+ * Which of `count` pages from `address` on are present, all of one page table:
+ * pmd is the entry that points to it. False if that cannot be read.
+ */
+static __always_inline bool read_window(void *pmd_pointer, __u64 address, __u32 count,
+					__u32 page_shift, struct window *window)
+{
+	struct pte_reader reader = { .count = count, .window = window };
+	__u64 pmd = 0, ptes_per_table = 1ULL << (page_shift - 3);
+
+	for (int i = 0; i < WINDOW_WORDS; i++)
+		window->present[i] = 0;
+	if (bpf_probe_read_kernel(&pmd, sizeof(pmd), pmd_pointer))
+		return false;
+	if (!pmd)
+		return true;	/* no table yet: nothing is present */
+	if (!table_of(pmd, &reader.table))
+		return false;
+	reader.table += ((address >> page_shift) & (ptes_per_table - 1)) * 8;
+	bpf_loop((count + PTES_AT_ONCE - 1) / PTES_AT_ONCE, read_some, &reader, 0);
+	return !reader.failed;
+}
+
+static __always_inline __u32 bits_in(__u64 word)
+{
+	word -= (word >> 1) & 0x5555555555555555ULL;
+	word = (word & 0x3333333333333333ULL) + ((word >> 2) & 0x3333333333333333ULL);
+	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (word * 0x0101010101010101ULL) >> 56;
+}
+
+#endif
