@@ -15,37 +15,38 @@
 #define PTES_AT_ONCE 16
 #define PTE_PRESENT 1ULL	/* _PAGE_PRESENT; PTE_VALID on arm64 */
 
-#if defined(__TARGET_ARCH_x86)
-/* arch/x86/include/asm/page_64_types.h: where the direct mapping begins. */
-extern const void page_offset_base __ksym __weak;
+/*
+ * Addresses of the kernel's variables that say where the direct mapping is,
+ * found by the loader (src/tracer.c, direct_map_symbols); 0: not found.
+ */
+const volatile __u64 direct_map_at[2];
 
+#if defined(__TARGET_ARCH_x86)
+/* arch/x86/include/asm/page_64_types.h: page_offset_base is where it begins. */
 static __always_inline bool table_of(__u64 pmd, __u64 *table)
 {
-	__u64 base = 0;
+	static __u64 base;	/* does not change after boot */
 
-	if (!&page_offset_base ||
-	    bpf_probe_read_kernel(&base, sizeof(base), &page_offset_base))
+	if (!base && (!direct_map_at[0] ||
+		      bpf_probe_read_kernel(&base, sizeof(base), (void *)direct_map_at[0])))
 		return false;
 	*table = base + (pmd & 0x000ffffffffff000ULL);
 	return true;
 }
 #elif defined(__TARGET_ARCH_arm64)
 /*
- * arch/arm64/include/asm/memory.h: __phys_to_virt() adds what the direct
- * mapping begins at, PAGE_OFFSET = -(1 << vabits_actual).
+ * arch/arm64/include/asm/memory.h, __phys_to_virt(): memstart_addr is the first
+ * physical address, and it is mapped at PAGE_OFFSET = -(1 << vabits_actual).
  */
-extern const void memstart_addr __ksym __weak;
-extern const void vabits_actual __ksym __weak;
-
 static __always_inline bool table_of(__u64 pmd, __u64 *table)
 {
-	__u64 start = 0, bits = 0;
+	static __u64 start, bits;	/* do not change after boot */
 
-	if (!&memstart_addr || !&vabits_actual ||
-	    bpf_probe_read_kernel(&start, sizeof(start), &memstart_addr) ||
-	    bpf_probe_read_kernel(&bits, sizeof(bits), &vabits_actual) || bits > 63)
+	if (!bits && (!direct_map_at[0] || !direct_map_at[1] ||
+		      bpf_probe_read_kernel(&start, sizeof(start), (void *)direct_map_at[0]) ||
+		      bpf_probe_read_kernel(&bits, sizeof(bits), (void *)direct_map_at[1])))
 		return false;
-	*table = ((pmd & 0x0000fffffffff000ULL) - start) | -(1ULL << bits);
+	*table = ((pmd & 0x0000fffffffff000ULL) - start) | -(1ULL << (bits & 63));
 	return true;
 }
 #else

@@ -73,12 +73,49 @@ static bool any_lazy(const struct handlers *handlers)
 	return is_lazy(handlers, TYPE_ARRAY) || is_lazy(handlers, TYPE_ARENA);
 }
 
+static bool has_map_pages(const struct handlers *handlers)
+{
+	return handlers->types[TYPE_ARRAY].map_pages.present ||
+	       handlers->types[TYPE_ARENA].map_pages.present;
+}
+
 /* ---- configure ---- */
 
 static void fill_log2_table(unsigned char *table)
 {
 	for (unsigned int value = 1; value < 4096; value++)
 		table[value] = 32 - __builtin_clz(value);
+}
+
+/* In the order of bpf/pte.bpf.h. */
+static const char *const direct_map_symbols[] = {
+#if defined(__aarch64__)
+	"memstart_addr", "vabits_actual",
+#else
+	"page_offset_base",
+#endif
+};
+
+#define DIRECT_MAP_SYMBOLS (sizeof(direct_map_symbols) / sizeof(direct_map_symbols[0]))
+
+/*
+ * Looks the symbols up, which takes a while: only for kernels with a handler
+ * of .map_pages. What is hidden (kptr_restrict) stays 0.
+ */
+static void find_direct_map(__u64 *addresses)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	unsigned long long address;
+	char line[512], name[256];
+
+	while (symbols && fgets(line, sizeof(line), symbols))
+		for (size_t i = 0; i < DIRECT_MAP_SYMBOLS; i++)
+			if (strstr(line, direct_map_symbols[i]) &&
+			    sscanf(line, "%llx %*c %255s", &address, name) == 2 &&
+			    !strcmp(name, direct_map_symbols[i]))
+				addresses[i] = address;
+	if (symbols)
+		fclose(symbols);
 }
 
 static void set_constants(struct faults_bpf *skeleton, const struct tracer_config *config,
@@ -107,6 +144,8 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	skeleton->rodata->bucket_mask = buckets - 1;
 	skeleton->rodata->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	skeleton->rodata->ring_half = ring / 2;
+	if (has_map_pages(handlers))
+		find_direct_map((__u64 *)skeleton->rodata->direct_map_at);
 
 	bpf_map__set_max_entries(skeleton->maps.vma_entries, config->max_vmas);
 	bpf_map__set_max_entries(skeleton->maps.free_entries, config->max_vmas);
@@ -445,6 +484,11 @@ struct tracer *tracer_start(const struct tracer_config *config, char *message,
 	}
 	tracer->exact = plan.exact;
 	tracer->timed = plan.timed;
+	if (has_map_pages(config->handlers) && !tracer->skeleton->bss->batches_by_hook &&
+	    !tracer->skeleton->rodata->direct_map_at[0])
+		add_gap(tracer, "the sizes of batches",
+			"this kernel's .map_pages does not use set_pte_range(), and where page tables "
+			"are is hidden; as root set kernel.kptr_restrict to 0 or 1");
 	if (!plan.exact && !config->light)
 		add_gap(tracer, "exact counting; it is light instead", lowered[0]);
 	if (!plan.timed && !config->no_time)
