@@ -825,6 +825,8 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 		}
 		return 0;
 	}
+	if (!batches_by_hook)
+		return 0;
 	entry = bpf_map_lookup_elem(&vma_entries, &index);
 	slot = batch_slot_of(vmf);
 	if (!entry || entry->key != (__u64)vma || !slot)
