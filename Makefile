@@ -95,6 +95,11 @@ $(GUEST)/workload: $(wildcard tools/workload/*.c) $(wildcard tools/workload/*.h)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GUEST_CFLAGS) $(filter %.c,$^) -o $@
 
+$(GUEST)/arraymap-mmap: tools/bench/arraymap-mmap.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GUEST_CFLAGS) $< -o $@
+
 # ---- checks ----
 
 # The sanitizers' own objects: every unit test links them all.
@@ -165,6 +170,13 @@ check-kernels:
 check-around: $(BUILD)/lazyfault $(GUEST_PROGRAMS)
 	$(Q)tools/kernel/build
 	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels fault-around -- $(AROUND_TESTS)
+
+## make bench-mmap     what mmap of an array map costs: eager, lazy and with fault-around, in guests
+.PHONY: bench-mmap
+bench-mmap: $(GUEST)/arraymap-mmap
+	$(Q)tools/setup build vm kernel
+	$(Q)tools/kernel/build >/dev/null
+	$(Q)tools/bench/run-mmap
 
 ## make demo           installs what is missing, builds, boots a 7.3 kernel and traces a workload
 .PHONY: demo
