@@ -102,17 +102,32 @@ struct task_struct {
 	int pid;
 	int tgid;
 	char comm[16];
+	__u64 start_time;	/* ns, CLOCK_MONOTONIC */
+	unsigned long nvcsw;	/* times it went to sleep */
 	struct mm_struct *mm;
 	struct mm_struct *active_mm;
+	struct files_struct *files;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
 };
 
 struct mm_struct {
 	struct task_struct *owner;	/* CONFIG_MEMCG */
 };
 
+struct file_operations;
+
 struct file {
+	const struct file_operations *f_op;
 	void *private_data;
 };
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What updates.bpf.c and its loader share beside the records' header. */
+#ifndef LAZYFAULT_UPDATES_H
+#define LAZYFAULT_UPDATES_H
+
+#include "records.h"
+
+enum wait_kind { WAIT_NORMAL, WAIT_EXPEDITED, WAIT_KINDS };
+
+enum update_flags {
+	UPDATE_TIMED = 1 << 0,		/* its entry was seen: ns and the waits are valid */
+	UPDATE_BATCH = 1 << 1,
+	UPDATE_WAIT_UNTIMED = 1 << 2,	/* a wait of it was seen in part: wait_ns is too little */
+	UPDATE_ASKED_EXPEDITED = 1 << 3,/* it called synchronize_rcu_expedited() itself */
+	UPDATE_SLEPT = 1 << 4,		/* the thread slept out of its waits */
+};
+
+/* One operation on a map of maps that has returned: header.type is RECORD_UPDATES. */
+struct update_record {
+	struct record_header header;
+	__u64 process_start;	/* ns, CLOCK_MONOTONIC: with tgid, a process for good */
+	__u64 ns;		/* from entry to return */
+	__u64 wait_ns;		/* of these, in grace-period waits */
+	__s32 result;		/* what bpf(2) returned */
+	__u32 flags;		/* enum update_flags */
+	__u32 waits[WAIT_KINDS];
+	__u32 tgid;		/* in the initial PID namespace */
+	__u32 pid;		/* tgid in the tracer's PID namespace; 0: not known */
+	__u32 map_id;
+	__u32 map_type;		/* enum bpf_map_type */
+	char comm[COMM_BYTES];	/* as the process calls itself: any bytes */
+	char map_name[MAP_NAME_BYTES];
+};
+
+/* The loader's own operation, by which it asks the kernel how it waits. */
+struct probe {
+	__u32 wanted;		/* in: look at the loader's own operations */
+	__u32 seen;		/* out: how many */
+	__u32 first;		/* out: which of the two programs the kernel runs first at an exit */
+	__u32 pad;
+	struct update_record last;	/* out: the latest */
+};
+
+#endif
