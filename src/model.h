@@ -38,6 +38,16 @@ struct type_mode {
 
 #define MODEL_TYPES 3		/* array, arena, ringbuf: in this order */
 
+/* How this kernel waits for the readers of a map of maps. */
+struct rcu_state {
+	int normal, expedited;	/* the knobs in /sys/kernel; -1: not known */
+	bool preempt_rt;
+	/* "normal", "expedited" or "none"; NULL: not known */
+	const char *asks;	/* what an update's code asks for */
+	const char *waits;	/* what it gets, as the knobs are */
+	unsigned int batch_waits;	/* waits of one batch of two elements; 0: not known */
+};
+
 struct run_start {
 	const char *version;	/* of lazyfault */
 	const char *kernel;	/* uname -r */
@@ -48,6 +58,8 @@ struct run_start {
 	uint64_t fault_around_bytes;	/* 0: not known */
 	struct timespec time;		/* CLOCK_REALTIME */
 	struct type_mode types[MODEL_TYPES];
+	bool updates;		/* a report of map-in-map updates: rcu is valid */
+	struct rcu_state rcu;
 	/* for the text's first lines; NULL in a capture that lacks them */
 	const char *scope;	/* "pid 4711", "map id 7", "all processes", "command ./x" */
 	const char *stop_hint;	/* "Hit Ctrl-C to end." */
@@ -136,8 +148,10 @@ struct update_report {
 	struct map_identity map;
 	uint64_t calls, failed;
 	struct dist ns;
-	const char *wait;	/* "expedited", "normal", "none" */
-	struct dist wait_ns;
+	uint64_t untimed;	/* calls whose entry was missed: not in ns, nor in wait_ns */
+	const char *wait;	/* "expedited", "normal", "none": most of its waits */
+	uint64_t waits_normal, waits_expedited;	/* grace periods; an old kernel's batch has many */
+	struct dist wait_ns;	/* of each call that waited: all of its waits */
 };
 
 struct summary_report {

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Selects and attaches programs, and fills their filters. */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "errors.h"
+#include "programs.h"
+#include "targets.h"
+
+void program_gap_add(struct program_gaps *gaps, const char *what, const char *why)
+{
+	struct program_gap *gap;
+
+	if (!what || gaps->count == PROGRAM_GAPS)
+		return;
+	gap = &gaps->items[gaps->count++];
+	gap->what = what;
+	snprintf(gap->why, sizeof(gap->why), "%s", why);
+}
+
+/* The function that a program is attached to; NULL if it is attached to none. */
+static const char *target_of(const struct program_use *use)
+{
+	const char *section = bpf_program__section_name(use->program);
+	const char *slash;
+
+	if (!strstr(section, "fentry") && !strstr(section, "fexit"))
+		return NULL;
+	if (use->function)
+		return use->function;
+	slash = strchr(section, '/');
+	return slash ? slash + 1 : NULL;
+}
+
+size_t programs_keep_present(struct program_use *uses, size_t count, struct program_gaps *gaps)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	size_t kept = 0;
+	char why[160];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *function = target_of(&uses[i]);
+
+		if (function && (!btf ||
+		    btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) < 0)) {
+			snprintf(why, sizeof(why), "this kernel's BTF has no function %s", function);
+			program_gap_add(gaps, uses[i].what, why);
+			continue;
+		}
+		uses[kept++] = uses[i];
+	}
+	btf__free(btf);
+	return kept;
+}
+
+int programs_select(const struct program_use *uses, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int error;
+
+		bpf_program__set_autoload(uses[i].program, true);
+		if (!uses[i].function)
+			continue;
+		error = bpf_program__set_attach_target(uses[i].program, 0, uses[i].function);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+size_t programs_attach(const struct program_use *uses, size_t count,
+		       const struct ground *ground, struct program_gaps *gaps)
+{
+	size_t attached = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		char why[sizeof(gaps->items[0].why)];
+
+		*uses[i].link = bpf_program__attach(uses[i].program);
+		if (*uses[i].link) {
+			attached++;
+			continue;
+		}
+		explain_failure(ground, STEP_ATTACH, errno, bpf_program__name(uses[i].program),
+				why, sizeof(why));
+		program_gap_add(gaps, uses[i].what, why);
+	}
+	return attached;
+}
+
+uint64_t program_misses(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = {};
+	__u32 bytes = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &bytes))
+		return 0;
+	return info.recursion_misses;
+}
+
+int filters_fill(const struct filter_maps *filters, const struct targets *targets)
+{
+	const __u32 zero = 0;
+	const __u8 yes = 1;
+
+	for (size_t i = 0; i < targets->pid_count; i++) {
+		__u32 pid = (__u32)targets->pids[i];
+
+		if (bpf_map__update_elem(filters->tgids, &pid, sizeof(pid), &yes, sizeof(yes),
+					 BPF_ANY))
+			return -errno;
+	}
+	for (size_t i = 0; i < targets->map_count; i++)
+		if (bpf_map__update_elem(filters->maps, &targets->map_ids[i], sizeof(__u32), &yes,
+					 sizeof(yes), BPF_ANY))
+			return -errno;
+	if (targets->cgroup_fd >= 0 &&
+	    bpf_map__update_elem(filters->cgroup, &zero, sizeof(zero), &targets->cgroup_fd,
+				 sizeof(int), BPF_ANY))
+		return -errno;
+	return 0;
+}
