@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -437,10 +438,29 @@ static void read_scope(struct reading *reading, struct node record, struct run_s
 		start->scope = capture->scope;
 }
 
+/* A knob: -1 if it was not known. */
+static int knob_of(struct reading *reading, struct node node, const char *key)
+{
+	return value_of(reading, node, key, MAY) ?
+		(int)number_to(reading, node, key, MUST, INT_MAX) : -1;
+}
+
+static void read_rcu(struct reading *reading, struct node record, struct rcu_state *rcu)
+{
+	struct node node = node_of(reading, record, "rcu", "rcu.", MAY);
+
+	rcu->normal = knob_of(reading, node, "rcu_normal");
+	rcu->expedited = knob_of(reading, node, "rcu_expedited");
+	rcu->preempt_rt = flag(reading, node, "preempt_rt", MAY, false);
+	rcu->asks = string(reading, node, "asks", MAY);
+	rcu->waits = string(reading, node, "waits", MAY);
+	rcu->batch_waits = (unsigned int)number_to(reading, node, "batch_waits", MAY, UINT_MAX);
+}
+
 static void read_start(struct reading *reading, struct node record, struct capture_record *out)
 {
 	struct run_start *start = &out->start;
-	const char *counting = string(reading, record, "counting", MUST);
+	const char *counting = string(reading, record, "counting", MUST), *report;
 
 	start->version = string(reading, record, "version", MUST);
 	start->kernel = string(reading, record, "kernel", MUST);
@@ -454,6 +474,10 @@ static void read_start(struct reading *reading, struct node record, struct captu
 	read_types(reading, record, start->types);
 	read_scope(reading, record, start);
 	start->stop_hint = string(reading, record, "stop_hint", MAY);
+	report = string(reading, record, "report", MAY);
+	start->updates = report && !strcmp(report, "updates");
+	if (start->updates)
+		read_rcu(reading, record, &start->rcu);
 	if (reading->refused)
 		return;
 	json_object_put(reading->capture->start);
@@ -562,6 +586,7 @@ static const char *wait_of(struct reading *reading, struct node record)
 static void read_update(struct reading *reading, struct node record, struct capture_record *out)
 {
 	struct update_report *update = &out->update;
+	struct node waits;
 
 	update->span = span_of(reading, record);
 	update->pid = (uint32_t)number_to(reading, record, "pid", MUST, UINT32_MAX);
@@ -572,6 +597,10 @@ static void read_update(struct reading *reading, struct node record, struct capt
 	read_dist(reading, record, "ns", "ns.", &update->ns);
 	update->wait = wait_of(reading, record);
 	read_dist(reading, record, "wait_ns", "wait_ns.", &update->wait_ns);
+	waits = node_of(reading, record, "waits", "waits.", MAY);
+	update->waits_normal = number_if(reading, waits, "normal");
+	update->waits_expedited = number_if(reading, waits, "expedited");
+	update->untimed = number_if(reading, record, "untimed");
 }
 
 static void read_losses(struct reading *reading, struct node record, struct losses *lost)

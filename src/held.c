@@ -54,6 +54,46 @@ struct held held_vma(const struct vma_order *order, const struct vma_report *vma
 			      packed_new(vma, sizeof(*vma)) };
 }
 
+static uint64_t update_time_of(const struct update_report *update) { return update->ns.sum; }
+static uint64_t calls_of(const struct update_report *update) { return update->calls; }
+static uint64_t failed_of(const struct update_report *update) { return update->failed; }
+static uint64_t waiting_of(const struct update_report *update) { return update->wait_ns.sum; }
+static uint64_t update_pid_of(const struct update_report *update) { return update->pid; }
+static uint64_t update_map_of(const struct update_report *update) { return update->map.id; }
+
+static uint64_t max_of(const struct update_report *update)
+{
+	return dist_count(&update->ns) ? update->ns.max : 0;
+}
+
+static const struct {
+	const char *key;
+	bool ascending;
+	uint64_t (*value)(const struct update_report *update);
+} update_orders[] = {
+	{ "time", false, update_time_of },
+	{ "calls", false, calls_of },
+	{ "failed", false, failed_of },
+	{ "waiting", false, waiting_of },
+	{ "max", false, max_of },
+	{ "pid", true, update_pid_of },
+	{ "map", true, update_map_of },
+};
+
+struct held held_update(const char *key, const struct update_report *update, uint64_t row)
+{
+	size_t order = 0;
+	uint64_t value;
+
+	for (size_t i = 0; key && i < sizeof(update_orders) / sizeof(update_orders[0]); i++) {
+		if (!strcmp(update_orders[i].key, key))
+			order = i;
+	}
+	value = update_orders[order].value(update);
+	return (struct held){ update_orders[order].ascending ? ~value : value, row,
+			      packed_new(update, sizeof(*update)) };
+}
+
 static int by_value(const void *a, const void *b)
 {
 	const struct held *left = a, *right = b;
@@ -69,6 +109,24 @@ void held_clear(struct held_list *list)
 		free(list->items[i].packed);
 	list->count = 0;
 	list->rest = list->rest_faults = list->rest_pages = 0;
+	list->rest_calls = list->rest_ns = 0;
+}
+
+static void add_to_rest(struct held_list *list, const struct packed *packed)
+{
+	struct update_report update;
+	struct vma_report vma;
+
+	list->rest++;
+	if (list->of_updates) {
+		packed_get(packed, &update, sizeof(update));
+		list->rest_calls += update.calls;
+		list->rest_ns += update.ns.sum;
+	} else {
+		packed_get(packed, &vma, sizeof(vma));
+		list->rest_faults += vma.faults.total;
+		list->rest_pages += vma.installed_pages;
+	}
 }
 
 void held_cut(struct held_list *list)
@@ -77,13 +135,9 @@ void held_cut(struct held_list *list)
 		qsort(list->items, list->count, sizeof(list->items[0]), by_value);
 	while (list->count > list->limit) {
 		struct held *last = &list->items[--list->count];
-		struct vma_report vma;
 
-		packed_get(last->packed, &vma, sizeof(vma));
+		add_to_rest(list, last->packed);
 		free(last->packed);
-		list->rest++;
-		list->rest_faults += vma.faults.total;
-		list->rest_pages += vma.installed_pages;
 	}
 }
 

@@ -24,7 +24,9 @@ struct held {
 struct held_list {
 	struct held *items;
 	size_t count, space, limit;
+	bool of_updates;		/* they are struct update_report */
 	uint64_t rest, rest_faults, rest_pages;
+	uint64_t rest_calls, rest_ns;	/* of updates */
 };
 
 struct vma_order;
@@ -33,6 +35,8 @@ struct vma_order;
 const struct vma_order *vma_order(const char *key);
 /* A VMA to be sorted so; packed is NULL on lack of memory. */
 struct held held_vma(const struct vma_order *order, const struct vma_report *vma);
+/* An update to be sorted by a key of update_sort_keys (NULL: time), then by row; likewise. */
+struct held held_update(const char *key, const struct update_report *update, uint64_t row);
 
 /* Takes over held.packed if it returns 0; -ENOMEM. */
 int held_add(struct held_list *list, struct held held);

@@ -6,6 +6,8 @@
  *   start:  "timed" (false with --no-time), "scope" (what is traced),
  *           "stop_hint" (how it said it would end),
  *           "reasons":{"arena":"…"} for modes that are unknown or none
+ *           of updates: "report":"updates", "rcu" (how this kernel waits)
+ *   update: "waits" (grace periods by kind), "untimed" (calls that are not in ns)
  *   vma:    "row" (the VMA's number within the run), in "faults" the writes of
  *           each origin and "raced_known":false where races could not be told;
  *           "where":{"pages_per_bin":32,"installed":[…]}: pages installed in
@@ -305,6 +307,29 @@ static void add_modes(struct builder *builder, struct json_object *record,
 	add(builder, record, "handlers", handlers);
 }
 
+static void add_knob(struct builder *builder, struct json_object *object, const char *key,
+		     int value)
+{
+	if (value < 0)
+		add_null(builder, object, key);
+	else
+		add_number(builder, object, key, (uint64_t)value);
+}
+
+static void add_rcu(struct builder *builder, struct json_object *record,
+		    const struct rcu_state *rcu)
+{
+	struct json_object *value = new_object(builder);
+
+	add_knob(builder, value, "rcu_normal", rcu->normal);
+	add_knob(builder, value, "rcu_expedited", rcu->expedited);
+	add_bool(builder, value, "preempt_rt", rcu->preempt_rt);
+	add_string(builder, value, "asks", rcu->asks);
+	add_string(builder, value, "waits", rcu->waits);
+	add_number(builder, value, "batch_waits", rcu->batch_waits);
+	add(builder, record, "rcu", value);
+}
+
 static void json_start(struct sink *sink, const struct run_start *start)
 {
 	struct builder builder = { false };
@@ -324,6 +349,10 @@ static void json_start(struct sink *sink, const struct run_start *start)
 		add_bytes(&builder, record, "scope", "scope_hex", start->scope);
 	if (start->stop_hint)
 		add_string(&builder, record, "stop_hint", start->stop_hint);
+	if (start->updates) {
+		add_string(&builder, record, "report", "updates");
+		add_rcu(&builder, record, &start->rcu);
+	}
 	write_record(sink, &builder, record);
 }
 
@@ -417,6 +446,16 @@ static void json_vma(struct sink *sink, const struct vma_report *vma)
 	write_record(sink, &builder, record);
 }
 
+static void add_waits(struct builder *builder, struct json_object *record,
+		      const struct update_report *update)
+{
+	struct json_object *value = new_object(builder);
+
+	add_number(builder, value, "normal", update->waits_normal);
+	add_number(builder, value, "expedited", update->waits_expedited);
+	add(builder, record, "waits", value);
+}
+
 static void json_update(struct sink *sink, const struct update_report *update)
 {
 	struct builder builder = { false };
@@ -431,6 +470,8 @@ static void json_update(struct sink *sink, const struct update_report *update)
 	add_dist(&builder, record, "ns", &update->ns);
 	add_string(&builder, record, "wait", update->wait);
 	add_dist(&builder, record, "wait_ns", &update->wait_ns);
+	add_waits(&builder, record, update);
+	add_number(&builder, record, "untimed", update->untimed);
 	write_record(sink, &builder, record);
 }
 

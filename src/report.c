@@ -24,6 +24,8 @@
 #include "rows.h"
 #include "sink.h"
 #include "sinks.h"
+#include "update_sums.h"
+#include "update_verdict.h"
 #include "verdict.h"
 
 enum {
@@ -41,6 +43,7 @@ struct report {
 	FILE *in;
 	struct capture *capture;
 	struct rows *rows;
+	struct update_sums *update_sums;
 	struct sink *sink;
 	uint64_t line;			/* number of the line being read */
 	uint64_t used, refused, unknown;
@@ -53,6 +56,7 @@ struct report {
 	int error;			/* positive: ends it */
 	struct run_start start;
 	struct verdict_input verdict;
+	struct update_verdict update_verdict;
 	struct summary_report sum;	/* what a summary would say */
 };
 
@@ -133,6 +137,7 @@ static void begin(struct report *report, const struct run_start *start)
 {
 	report->start = *start;
 	report->verdict.start = &report->start;
+	report->update_verdict.rcu = &report->start.rcu;
 	report->started = true;
 	report->sink->ops->start(report->sink, &report->start);
 }
@@ -172,10 +177,23 @@ static void take_vma(struct report *report, struct capture_record *record)
 		report->sink->ops->vma(report->sink, &record->vma);
 }
 
+static void add_update_total(void *context, const struct update_report *update)
+{
+	struct report *report = context;
+
+	update_verdict_add(&report->update_verdict, update);
+	report->sink->ops->update(report->sink, update);
+}
+
 static void take_update(struct report *report, struct capture_record *record)
 {
+	if (update_sums_take(report->update_sums, &record->update))
+		report->error = ENOMEM;
 	report->any_update = true;
-	report->sink->ops->update(report->sink, &record->update);
+	if (record->update.span == SPAN_TOTAL)
+		add_update_total(report, &record->update);
+	else
+		report->sink->ops->update(report->sink, &record->update);
 }
 
 static void take_interval(struct report *report, struct capture_record *record)
@@ -278,18 +296,17 @@ static void add_missing_total(void *context, const struct vma_report *vma)
 static void summarize(struct report *report)
 {
 	struct summary_report *sum = &report->sum;
-	char verdict[VERDICT_BYTES], text[2 * VERDICT_BYTES];
+	char verdict[UPDATE_VERDICT_BYTES], text[UPDATE_VERDICT_BYTES + 100];
 
 	notice("%s: there is no summary: tracing was killed, still goes on, or the file is cut "
 	       "off; the totals are of what it has", report->name);
 	rows_each(report->rows, add_missing_total, report);
-	verdict_for_run(&report->verdict, verdict, sizeof(verdict));
-	/* of updates there is none that a part of them would bear */
-	if (report->any_update && !report->verdict.vmas)
-		snprintf(text, sizeof(text), "The capture ends early.");
+	update_sums_each(report->update_sums, add_update_total, report);
+	if (report->start.updates || (report->any_update && !report->verdict.vmas))
+		update_verdict_text(&report->update_verdict, verdict, sizeof(verdict));
 	else
-		snprintf(text, sizeof(text), "The capture ends early; of what it has: %s",
-			 verdict);
+		verdict_for_run(&report->verdict, verdict, sizeof(verdict));
+	snprintf(text, sizeof(text), "The capture ends early; of what it has: %s", verdict);
 	sum->verdict = text;
 	sum->vmas = report->verdict.vmas;
 	sum->faults = report->verdict.faults.total;
@@ -344,7 +361,8 @@ static int set_up(struct report *report, FILE **out, char *message)
 	}
 	report->capture = capture_new();
 	report->rows = rows_new();
-	if (!report->capture || !report->rows)
+	report->update_sums = update_sums_new();
+	if (!report->capture || !report->rows || !report->update_sums)
 		return -ENOMEM;
 	*out = output_open(options->output, message, MESSAGE_BYTES);
 	if (!*out)
@@ -357,6 +375,7 @@ static void close_report(struct report *report)
 {
 	sink_free(report->sink);
 	rows_free(report->rows);
+	update_sums_free(report->update_sums);
 	capture_free(report->capture);
 	if (report->in && report->in != stdin)
 		fclose(report->in);

@@ -28,7 +28,7 @@ struct text_sink {
 	struct run_start start;		/* the strings are their holder's */
 	struct held_list interval, total;
 	struct held_list update_interval, update_total;
-	uint64_t update_calls, update_failed, update_ns;
+	uint64_t update_rows, update_calls, update_failed, update_ns;
 	bool any_update;
 };
 
@@ -44,6 +44,12 @@ static void flush(struct text_sink *text)
 	errno = 0;
 	if (fflush(text->sink.out) || ferror(text->sink.out))
 		fail(text, errno ? errno : output_error(text->sink.out));
+}
+
+/* A capture from before there was a word for it shows by its records what it reports. */
+static bool reports_updates(const struct text_sink *text)
+{
+	return text->start.updates || text->any_update;
 }
 
 /* Takes over held.packed. */
@@ -130,14 +136,19 @@ static void text_start(struct sink *sink, const struct run_start *start)
 		return;
 	printable_terminal(scope, start->scope ? start->scope : "all processes", 200);
 	paragraph_begin(&line, sink->out, 2, NULL);
-	paragraph_words(&line, "Tracing lazy faults of");
+	paragraph_words(&line, start->updates ? "Tracing map-in-map updates of"
+					      : "Tracing lazy faults of");
 	paragraph_words(&line, scope);
 	paragraph_words(&line, start->stop_hint ? "..." : "");
 	paragraph_words(&line, start->stop_hint ? start->stop_hint : "");
 	paragraph_end(&line);
-	draw_kernel(text);
-	draw_modes(text);
-	draw_counting(text);
+	if (start->updates) {
+		text_update_ground(sink->out, start);
+	} else {
+		draw_kernel(text);
+		draw_modes(text);
+		draw_counting(text);
+	}
 	fputc('\n', sink->out);
 	flush(text);
 }
@@ -436,6 +447,10 @@ static void draw_loss(const struct text_sink *text, const char *label, uint64_t 
 /* Each loss with what to do about it; nothing where nothing was lost. */
 static void draw_losses(const struct text_sink *text, const struct losses *lost)
 {
+	if (text->start.updates) {
+		text_update_losses(text->sink.out, lost);
+		return;
+	}
 	draw_loss(text, "Lost", lost->ring_full,
 		  "events: the ring buffer was full (larger: --ring-size)");
 	draw_loss(text, "Lost", lost->vma_table_full,
@@ -462,13 +477,13 @@ static void text_vma(struct sink *sink, const struct vma_report *vma)
 	     held_vma(text->order, vma));
 }
 
-/* Updates are few: they are sorted by their time and all shown. */
 static void text_update(struct sink *sink, const struct update_report *update)
 {
 	struct text_sink *text = (struct text_sink *)sink;
 	struct held_list *list = &text->update_total;
-	struct held held = { update->ns.sum, 0, packed_new(update, sizeof(*update)) };
 
+	if (update->span == SPAN_INTERVAL && !text->options.intervals)
+		return;
 	text->any_update = true;
 	if (update->span == SPAN_TOTAL) {
 		text->update_calls += update->calls;
@@ -477,20 +492,27 @@ static void text_update(struct sink *sink, const struct update_report *update)
 	} else {
 		list = &text->update_interval;
 	}
-	held.row = list->count;
-	hold(text, list, held);
+	hold(text, list, held_update(text->options.sort_key, update, text->update_rows++));
 }
 
 static void draw_rest(const struct text_sink *text, const struct held_list *list)
 {
+	char number[NUMBER_BYTES];
 	struct paragraph line;
 
 	if (!list->rest)
 		return;
 	paragraph_begin(&line, text->sink.out, 4, NULL);
-	paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest, plural(list->rest));
-	paragraph_add(&line, "%" PRIu64 " faults,", list->rest_faults);
-	paragraph_add(&line, "%" PRIu64 " pages installed", list->rest_pages);
+	if (list->of_updates) {
+		paragraph_add(&line, "... and %" PRIu64 " more:", list->rest);
+		paragraph_add(&line, "%" PRIu64 " calls,", list->rest_calls);
+		paragraph_add(&line, "%s in calls", draw_duration(number, list->rest_ns));
+	} else {
+		paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest,
+			      plural(list->rest));
+		paragraph_add(&line, "%" PRIu64 " faults,", list->rest_faults);
+		paragraph_add(&line, "%" PRIu64 " pages installed", list->rest_pages);
+	}
 	paragraph_end(&line);
 }
 
@@ -520,6 +542,7 @@ static void draw_update_rows(struct text_sink *text)
 		packed_get(text->update_interval.items[i].packed, &update, sizeof(update));
 		text_update_row(text->sink.out, &update);
 	}
+	draw_rest(text, &text->update_interval);
 	held_clear(&text->update_interval);
 }
 
@@ -537,7 +560,7 @@ static void text_interval(struct sink *sink, const struct interval_report *inter
 	draw_update_rows(text);
 	paragraph_begin(&line, sink->out, 4, NULL);
 	draw_duration(length, nanoseconds(interval->seconds));
-	if (text->any_update && !interval->faults) {
+	if (reports_updates(text) && !interval->faults) {
 		paragraph_add(&line, "%s", length);
 	} else {
 		paragraph_add(&line, "%s:", length);
@@ -568,6 +591,9 @@ static void draw_blocks(struct text_sink *text)
 		packed_get(text->update_total.items[i].packed, &update, sizeof(update));
 		text_update_block(text->sink.out, &update, text->options.unicode);
 	}
+	draw_rest(text, &text->update_total);
+	if (text->update_total.rest)
+		fputc('\n', text->sink.out);
 	held_clear(&text->total);
 	held_clear(&text->update_total);
 }
@@ -578,19 +604,19 @@ static void draw_totals(const struct text_sink *text, const struct summary_repor
 	struct paragraph line;
 
 	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "Totals");
-	if (text->any_update) {
+	if (reports_updates(text)) {
 		paragraph_add(&line, "%" PRIu64 " calls,", text->update_calls);
 		paragraph_add(&line, "%" PRIu64 " failed,", text->update_failed);
 		paragraph_add(&line, "%s in calls;", draw_duration(number, text->update_ns));
 	}
-	if (!text->any_update || summary->vmas) {
+	if (!reports_updates(text) || summary->vmas) {
 		paragraph_add(&line, "%" PRIu64 " VMA%s,", summary->vmas, plural(summary->vmas));
 		paragraph_add(&line, "%" PRIu64 " faults,", summary->faults);
 		paragraph_add(&line, "%" PRIu64 " batches,", summary->batches);
 		paragraph_add(&line, "%" PRIu64 " pages installed", summary->installed_pages);
 	}
 	draw_duration(number, nanoseconds(summary->seconds));
-	paragraph_add(&line, text->any_update ? "traced for %s" : "in %s", number);
+	paragraph_add(&line, reports_updates(text) ? "traced for %s" : "in %s", number);
 	paragraph_end(&line);
 }
 
@@ -642,6 +668,7 @@ struct sink *text_sink_new(FILE *out, const struct text_options *options)
 	text->options = *options;
 	text->order = vma_order(options->sort_key);
 	text->interval.limit = text->total.limit = limit;
-	text->update_interval.limit = text->update_total.limit = SIZE_MAX / 2;
+	text->update_interval.limit = text->update_total.limit = limit;
+	text->update_interval.of_updates = text->update_total.of_updates = true;
 	return &text->sink;
 }

@@ -6,9 +6,66 @@
 #include <string.h>
 
 #include "printable.h"
+#include "rcu.h"
 #include "text_draw.h"
 
 enum { NAME_COLUMNS = 30 };
+
+static void draw_knob(struct paragraph *line, const char *name, int value, const char *behind)
+{
+	if (value < 0)
+		paragraph_add(line, "%s not known%s", name, behind);
+	else
+		paragraph_add(line, "%s %d%s", name, value, behind);
+}
+
+void text_update_ground(FILE *out, const struct run_start *start)
+{
+	const struct rcu_state *rcu = &start->rcu;
+	const char *knob = rcu_overruling_knob(rcu);
+	char word[60 + 1], arch[20 + 1];
+	struct paragraph line;
+
+	printable_terminal(word, start->kernel ? start->kernel : "?", 60);
+	printable_terminal(arch, start->arch ? start->arch : "?", 20);
+	paragraph_begin(&line, out, 10, "Kernel");
+	paragraph_add(&line, "%s,", word);
+	paragraph_add(&line, "%s,", arch);
+	paragraph_add(&line, "%sPREEMPT_RT", rcu->preempt_rt ? "" : "not ");
+	paragraph_end(&line);
+
+	paragraph_begin(&line, out, 10, "Waiting");
+	printable_terminal(word, rcu->waits ? rcu->waits : "not known", 60);
+	paragraph_add(&line, "%s%s", word, knob ? "," : ";");
+	if (knob) {
+		printable_terminal(word, rcu->asks, 60);
+		paragraph_add(&line, "as %s overrules the kernel's %s;", knob, word);
+	}
+	draw_knob(&line, "rcu_normal", rcu->normal, ",");
+	draw_knob(&line, "rcu_expedited", rcu->expedited, "");
+	paragraph_end(&line);
+}
+
+static void draw_loss(FILE *out, const char *label, uint64_t count, const char *what)
+{
+	struct paragraph line;
+
+	if (!count)
+		return;
+	paragraph_begin(&line, out, TEXT_LABEL, label);
+	paragraph_add(&line, "%" PRIu64, count);
+	paragraph_words(&line, what);
+	paragraph_end(&line);
+}
+
+void text_update_losses(FILE *out, const struct losses *lost)
+{
+	draw_loss(out, "Lost", lost->ring_full,
+		  "calls: the ring buffer was full (larger: --ring-size)");
+	draw_loss(out, "Lost", lost->recursion,
+		  "runs of the hook on bpf(2), of any process: the kernel skipped them, as "
+		  "threads share a CPU; at most so many calls are missing");
+}
 
 static void draw_times(FILE *out, const struct dist *ns)
 {
@@ -38,7 +95,13 @@ static void draw_waiting(FILE *out, const struct update_report *update)
 		return;
 	}
 	printable_terminal(kind, update->wait, NAME_COLUMNS);
-	paragraph_add(&line, "%s grace period,", kind);
+	if (update->waits_normal && update->waits_expedited)
+		paragraph_add(&line, "normal and expedited grace periods,");
+	else
+		paragraph_add(&line, "%s grace period,", kind);
+	if (update->waits_normal + update->waits_expedited)
+		paragraph_add(&line, "%" PRIu64 " of them,",
+			      update->waits_normal + update->waits_expedited);
 	paragraph_add(&line, "%s,", draw_duration(text, update->wait_ns.sum));
 	paragraph_add(&line, "%s of the time",
 		      draw_percent(text, update->wait_ns.sum, update->ns.sum));
@@ -63,7 +126,9 @@ void text_update_block(FILE *out, const struct update_report *update, bool unico
 
 	paragraph_begin(&line, out, TEXT_LABEL, "  calls");
 	paragraph_add(&line, "%" PRIu64 ",", update->calls);
-	paragraph_add(&line, "%" PRIu64 " failed", update->failed);
+	paragraph_add(&line, "%" PRIu64 " failed%s", update->failed, update->untimed ? "," : "");
+	if (update->untimed)
+		paragraph_add(&line, "%" PRIu64 " untimed", update->untimed);
 	paragraph_end(&line);
 	draw_times(out, &update->ns);
 	draw_waiting(out, update);

@@ -499,7 +499,7 @@ static void test_update(void **state)
 	struct update_report update = {
 		.span = SPAN_TOTAL, .pid = 1, .comm = "loader",
 		.map = { 9, "outer", "array_of_maps" }, .calls = 3, .failed = 1,
-		.wait = "expedited",
+		.wait = "expedited", .waits_normal = 1, .waits_expedited = 2, .untimed = 4,
 	};
 	struct written written;
 	struct json_object *record;
@@ -510,11 +510,43 @@ static void test_update(void **state)
 	open_sink(&written);
 	written.sink->ops->update(written.sink, &update);
 	record = only_line(&written);
-	assert_keys(record, "type span pid comm map calls failed ns wait wait_ns");
+	assert_keys(record, "type span pid comm map calls failed ns wait wait_ns waits untimed");
 	assert_string_equal(string(record, "type"), "update");
 	assert_string_equal(string(record, "wait"), "expedited");
 	assert_int_equal(number(at(record, "ns"), "sum"), 5000);
 	assert_int_equal(number(at(record, "wait_ns"), "sum"), 4000);
+	assert_int_equal(number(at(record, "waits"), "normal"), 1);
+	assert_int_equal(number(at(record, "waits"), "expedited"), 2);
+	assert_int_equal(number(record, "untimed"), 4);
+	json_object_put(record);
+	close_sink(&written);
+}
+
+/* How the kernel waits stands in the start record of such a report, and in no other. */
+static void test_start_of_updates(void **state)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct json_object *record, *rcu;
+	struct written written;
+
+	(void)state;
+	start.updates = true;
+	start.rcu = (struct rcu_state){
+		.normal = 1, .expedited = -1, .preempt_rt = true, .asks = "expedited",
+		.waits = "normal", .batch_waits = 1,
+	};
+	open_sink(&written);
+	written.sink->ops->start(written.sink, &start);
+	record = only_line(&written);
+	assert_string_equal(string(record, "report"), "updates");
+	rcu = at(record, "rcu");
+	assert_keys(rcu, "rcu_normal rcu_expedited preempt_rt asks waits batch_waits");
+	assert_int_equal(number(rcu, "rcu_normal"), 1);
+	assert_null(json_object_object_get(rcu, "rcu_expedited"));
+	assert_true(json_object_get_boolean(json_object_object_get(rcu, "preempt_rt")));
+	assert_string_equal(string(rcu, "asks"), "expedited");
+	assert_string_equal(string(rcu, "waits"), "normal");
+	assert_int_equal(number(rcu, "batch_waits"), 1);
 	json_object_put(record);
 	close_sink(&written);
 }
@@ -654,6 +686,7 @@ int main(void)
 		cmocka_unit_test(test_seconds_are_short),
 		cmocka_unit_test(test_summary),
 		cmocka_unit_test(test_update),
+		cmocka_unit_test(test_start_of_updates),
 		cmocka_unit_test(test_names_of_any_bytes),
 		cmocka_unit_test(test_bytes_are_kept),
 		cmocka_unit_test(test_locale_changes_nothing),

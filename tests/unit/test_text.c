@@ -376,6 +376,75 @@ static void test_updates(void **state)
 	close_text(&written);
 }
 
+/* A whole report of updates: ground, rows, losses, and what --top leaves out. */
+static void test_report_of_updates(void **state)
+{
+	struct text_options options = { .intervals = true, .top = 1 };
+	struct run_start start = sample_start(MODE_LAZY);
+	struct update_report update = {
+		.span = SPAN_INTERVAL, .pid = 4711, .comm = "loader",
+		.map = { 9, "outer", "array_of_maps" }, .calls = 12, .failed = 1, .untimed = 2,
+		.wait = "expedited", .waits_normal = 4, .waits_expedited = 5,
+	};
+	struct summary_report summary = {
+		.seconds = 2, .verdict = "Waiting for grace periods is 88 % of the time.",
+		.lost = { .ring_full = 3, .recursion = 4 },
+	};
+	struct written written;
+
+	(void)state;
+	start.updates = true;
+	start.rcu = (struct rcu_state){
+		.normal = 1, .expedited = -1, .preempt_rt = true, .asks = "expedited",
+		.waits = "normal", .batch_waits = 1,
+	};
+	for (int i = 0; i < 10; i++) {
+		dist_add(&update.ns, 100000);
+		if (i)
+			dist_add(&update.wait_ns, 98000);
+	}
+	open_text(&written, &options);
+	written.sink->ops->start(written.sink, &start);
+	for (int i = 0; i < 3; i++) {
+		update.span = SPAN_INTERVAL;
+		written.sink->ops->update(written.sink, &update);
+		update.pid++;
+		update.ns.sum--;
+	}
+	put_interval(&written, 0, &summary.lost);
+	for (int i = 0; i < 3; i++) {
+		update.span = SPAN_TOTAL;
+		written.sink->ops->update(written.sink, &update);
+		update.pid++;
+		update.ns.sum--;
+	}
+	written.sink->ops->summary(written.sink, &summary);
+	assert_golden(&written, "updates-report");
+	close_text(&written);
+}
+
+/* A report of updates says so also where there were none. */
+static void test_report_of_no_updates(void **state)
+{
+	struct text_options options = { .intervals = false };
+	struct run_start start = sample_start(MODE_LAZY);
+	struct summary_report summary = { .seconds = 2, .verdict = "None." };
+	struct written written;
+
+	(void)state;
+	start.updates = true;
+	start.rcu = (struct rcu_state){ .asks = "normal", .waits = "normal" };
+	open_text(&written, &options);
+	written.sink->ops->start(written.sink, &start);
+	written.sink->ops->summary(written.sink, &summary);
+	assert_contains(written.text, "rcu_normal 0, rcu_expedited 0\n");
+	assert_contains(written.text, "not PREEMPT_RT\n");
+	assert_contains(written.text, "Totals       0 calls, 0 failed");
+	assert_null(strstr(written.text, "VMA"));
+	assert_null(strstr(written.text, "overrules"));
+	close_text(&written);
+}
+
 /* ---- sorting ---- */
 
 /* The pids of the blocks in their order, "3 1 2". */
@@ -546,6 +615,8 @@ int main(void)
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_report_of_updates),
+		cmocka_unit_test(test_report_of_no_updates),
 		cmocka_unit_test(test_sort_keys),
 		cmocka_unit_test(test_top_of_many),
 		cmocka_unit_test(test_without_intervals_none_is_shown),
