@@ -13,7 +13,10 @@
 #include "errors.h"
 #include "handlers.h"
 #include "options.h"
+#include "rcu.h"
+#include "targets.h"
 #include "tracer.h"
+#include "update_tracer.h"
 
 #define ITEMS 32
 #define DETAIL_BYTES 1024
@@ -115,6 +118,56 @@ static void look_at_tracing(struct findings *findings, const struct handlers *ha
 	tracer_free(tracer);
 }
 
+static const char *knob_value(int value, char text[16])
+{
+	if (value < 0)
+		return "not known";
+	snprintf(text, 16, "%d", value);
+	return text;
+}
+
+static void describe_waits(struct findings *findings, const struct rcu_state *rcu)
+{
+	const char *knob = rcu_overruling_knob(rcu);
+	char normal[16], expedited[16];
+
+	found(findings, "updates", true, "of maps of maps: programs load and attach; this kernel "
+	      "waits %s%s%s%s%s%s", rcu->waits ? rcu->waits : "as is not known", knob ? ", as " : "",
+	      knob ? knob : "", knob ? " overrules the " : "", knob ? rcu->asks : "",
+	      knob ? " wait that it asks for" : "");
+	found(findings, "grace periods", true, "rcu_normal %s, rcu_expedited %s, %sPREEMPT_RT",
+	      knob_value(rcu->normal, normal), knob_value(rcu->expedited, expedited),
+	      rcu->preempt_rt ? "" : "not ");
+}
+
+static void look_at_updates(struct findings *findings, const struct handlers *handlers)
+{
+	const struct targets everything = TARGETS_NONE;
+	const struct update_tracer_config config = {
+		.targets = &everything,
+		.own_tgid = handlers->own_tgid,
+		.pid_ns_level = handlers->pid_ns_level,
+	};
+	const struct program_gaps *gaps;
+	char message[DETAIL_BYTES];
+	struct update_tracer *tracer;
+	struct rcu_state rcu;
+
+	tracer = update_tracer_start(&config, message, sizeof(message));
+	if (!tracer) {
+		found(findings, "updates", false, "%s", message);
+		return;
+	}
+	rcu_look(&rcu);
+	update_tracer_waits(tracer, &rcu);
+	describe_waits(findings, &rcu);
+	gaps = update_tracer_gaps(tracer);
+	for (size_t i = 0; i < gaps->count; i++)
+		found(findings, "not traced", false, "%s: %s", gaps->items[i].what,
+		      gaps->items[i].why);
+	update_tracer_free(tracer);
+}
+
 static void print_text(const struct findings *findings)
 {
 	for (size_t i = 0; i < findings->count; i++)
@@ -158,6 +211,7 @@ int command_check(const struct options *options)
 	for (int i = 0; i < MODEL_TYPES; i++)
 		describe_type(&findings, &modes[i], &handlers.types[i]);
 	look_at_tracing(&findings, &handlers, options);
+	look_at_updates(&findings, &handlers);
 	if (options->json)
 		print_json(&findings);
 	else

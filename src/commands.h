@@ -6,6 +6,7 @@
 struct options;
 
 int command_faults(const struct options *options);
+int command_updates(const struct options *options);
 int command_check(const struct options *options);
 int command_report(const struct options *options);
 

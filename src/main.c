@@ -39,6 +39,9 @@ int main(int argc, char **argv)
 	case COMMAND_FAULTS:
 		status = command_faults(&options);
 		break;
+	case COMMAND_UPDATES:
+		status = command_updates(&options);
+		break;
 	case COMMAND_CHECK:
 		status = command_check(&options);
 		break;

@@ -41,6 +41,9 @@
 #define FOR_FAULTS (1u << COMMAND_FAULTS)
 #define FOR_REPORT (1u << COMMAND_REPORT)
 #define FOR_REPORTS (FOR_FAULTS | FOR_REPORT)
+#define FOR_UPDATES (1u << COMMAND_UPDATES)
+#define FOR_TRACING (FOR_FAULTS | FOR_UPDATES)
+#define FOR_PRINTING (FOR_TRACING | FOR_REPORT)
 #define FOR_ALL (~0u)
 
 /* argp shows them in this order, and group -1 last. */
@@ -63,6 +66,9 @@ enum {	/* keys of options without a letter */
 const char *const vma_sort_keys[] = {
 	"faults", "installed", "time", "batches", "raced", "pid", "map", "start", NULL
 };
+const char *const update_sort_keys[] = {
+	"time", "calls", "failed", "waiting", "max", "pid", "map", NULL
+};
 
 struct command_entry {
 	const char *name;
@@ -71,6 +77,7 @@ struct command_entry {
 	bool takes_interval;	/* [INTERVAL [COUNT]] */
 	bool takes_command;	/* -- COMMAND [ARG...] */
 	bool takes_file;	/* FILE */
+	const char *const *sort_keys;	/* NULL: those of VMAs and of updates */
 	const char *failure;	/* what exit status 1 means */
 };
 
@@ -82,6 +89,16 @@ static const struct command_entry commands[] = {
 		.summary = "count and time the page faults of mapped BPF maps (the default)",
 		.takes_interval = true,
 		.takes_command = true,
+		.sort_keys = vma_sort_keys,
+		.failure = "it cannot trace",
+	},
+	[COMMAND_UPDATES] = {
+		.name = "updates",
+		.args_doc = "[INTERVAL [COUNT]]\n[INTERVAL [COUNT]] -- COMMAND [ARG...]",
+		.summary = "time updates of maps of maps, and their grace periods",
+		.takes_interval = true,
+		.takes_command = true,
+		.sort_keys = update_sort_keys,
 		.failure = "it cannot trace",
 	},
 	[COMMAND_CHECK] = {
@@ -129,14 +146,14 @@ static take_fn take_pids, take_map, take_cgroup, take_duration, take_flag, take_
 #define FIELD(member) .field = offsetof(struct options, member)
 
 static const struct option_entry entries[] = {
-	{ 'p', "pid", "PID[,PID...]", FOR_FAULTS, GROUP_WHAT, take_pids,
+	{ 'p', "pid", "PID[,PID...]", FOR_TRACING, GROUP_WHAT, take_pids,
 	  .doc = "These processes only (numbers as the PID namespace of the caller has them)" },
-	{ 'm', "map", "MAP", FOR_FAULTS, GROUP_WHAT, take_map,
+	{ 'm', "map", "MAP", FOR_TRACING, GROUP_WHAT, take_map,
 	  .doc = "This map only: ID, 'id ID', 'name NAME' or 'pinned PATH'; may be repeated" },
-	{ 'c', "cgroup", "PATH", FOR_FAULTS, GROUP_WHAT, take_cgroup,
+	{ 'c', "cgroup", "PATH", FOR_TRACING, GROUP_WHAT, take_cgroup,
 	  .doc = "Processes in this cgroup v2 directory and below only" },
 
-	{ 'd', "duration", "SECONDS", FOR_FAULTS, GROUP_HOW_LONG, take_duration,
+	{ 'd', "duration", "SECONDS", FOR_TRACING, GROUP_HOW_LONG, take_duration,
 	  .doc = "End after this time" },
 
 	{ KEY_LIGHT, "light", NULL, FOR_FAULTS, GROUP_COUNTING, take_flag, FIELD(light),
@@ -148,29 +165,29 @@ static const struct option_entry entries[] = {
 	  FIELD(max_vmas), MAX_VMAS_LEAST, MAX_VMAS_MOST,
 	  .doc = "Room for this many VMAs at a time, " TEXT(MAX_VMAS_LEAST) " to "
 		 TEXT(MAX_VMAS_MOST) " (default " TEXT(MAX_VMAS_DEFAULT) ")" },
-	{ KEY_RING_SIZE, "ring-size", "BYTES[K|M]", FOR_FAULTS, GROUP_COUNTING, take_ring_size,
+	{ KEY_RING_SIZE, "ring-size", "BYTES[K|M]", FOR_TRACING, GROUP_COUNTING, take_ring_size,
 	  .doc = "Size of the ring buffer: a power of two, at least one page (default: chosen "
 		 "by the program)" },
 
-	{ 'T', "timestamp", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag, FIELD(timestamp),
+	{ 'T', "timestamp", NULL, FOR_PRINTING, GROUP_SHOWING, take_flag, FIELD(timestamp),
 	  .doc = "Print the time before each interval" },
-	{ 'n', "top", "N", FOR_REPORTS, GROUP_SHOWING, take_number,
+	{ 'n', "top", "N", FOR_PRINTING, GROUP_SHOWING, take_number,
 	  FIELD(top), 1, NUMBER_LIMIT,
-	  .doc = "Print the first N VMAs of each text report (default: all)" },
-	{ 's', "sort", "KEY", FOR_REPORTS, GROUP_SHOWING, take_sort_key,
-	  .doc = "Order of the VMAs in a text report" },
+	  .doc = "Print the first N rows of each text report (default: all)" },
+	{ 's', "sort", "KEY", FOR_PRINTING, GROUP_SHOWING, take_sort_key,
+	  .doc = "Order of the rows in a text report" },
 	{ 'j', "json", NULL, FOR_ALL, GROUP_SHOWING, take_flag, FIELD(json),
 	  .doc = "Print JSON lines" },
 	{ KEY_HTML, "html", NULL, FOR_REPORT, GROUP_SHOWING, take_flag, FIELD(html),
 	  .doc = "Print one self-contained HTML page" },
-	{ 'o', "output", "FILE", FOR_REPORTS, GROUP_SHOWING, take_output,
+	{ 'o', "output", "FILE", FOR_PRINTING, GROUP_SHOWING, take_output,
 	  .doc = "Write the data to FILE, not to standard output" },
 	{ KEY_OPENMETRICS, "openmetrics", "FILE", FOR_REPORTS, GROUP_SHOWING, take_openmetrics,
 	  .doc = "Also write metrics to FILE, whole, at each interval and at the end" },
 	{ KEY_PER_PROCESS, "per-process", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag,
 	  FIELD(per_process),
 	  .doc = "Keep the metrics of each process apart, not only of each map" },
-	{ 'q', "quiet", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag, FIELD(quiet),
+	{ 'q', "quiet", NULL, FOR_PRINTING, GROUP_SHOWING, take_flag, FIELD(quiet),
 	  .doc = "No header and no notices" },
 	{ 'v', "verbose", NULL, FOR_ALL, GROUP_SHOWING, take_flag, FIELD(verbose),
 	  .doc = "Say more, libbpf's log included" },
@@ -604,24 +621,39 @@ static void list_add(char *list, size_t bytes, const char *item)
 	snprintf(list + used, bytes - used, "%s%s", used ? ", " : "", item);
 }
 
-static void list_sort_keys(char *list, size_t bytes)
+static const char *find_key(const char *const *keys, const char *key)
 {
+	for (; *keys; keys++)
+		if (strcmp(*keys, key) == 0)
+			return *keys;
+	return NULL;
+}
+
+static void list_sort_keys(const struct command_entry *command, char *list, size_t bytes)
+{
+	const char *const *keys = command->sort_keys ? command->sort_keys : vma_sort_keys;
+
 	list[0] = '\0';
-	for (size_t i = 0; vma_sort_keys[i]; i++)
-		list_add(list, bytes, vma_sort_keys[i]);
+	for (size_t i = 0; keys[i]; i++)
+		list_add(list, bytes, keys[i]);
+	for (size_t i = 0; !command->sort_keys && update_sort_keys[i]; i++)
+		if (!find_key(vma_sort_keys, update_sort_keys[i]))
+			list_add(list, bytes, update_sort_keys[i]);
 }
 
 static void take_sort_key(struct parse *parse, const struct option_entry *entry, char *value)
 {
+	const struct command_entry *command = parse->command;
+	const char *key = find_key(command->sort_keys ? command->sort_keys : vma_sort_keys, value);
 	char keys[256];
 
-	for (size_t i = 0; vma_sort_keys[i]; i++) {
-		if (strcmp(value, vma_sort_keys[i]) == 0) {
-			parse->options->sort_key = vma_sort_keys[i];
-			return;
-		}
+	if (!key && !command->sort_keys)
+		key = find_key(update_sort_keys, value);
+	if (key) {
+		parse->options->sort_key = key;
+		return;
 	}
-	list_sort_keys(keys, sizeof(keys));
+	list_sort_keys(command, keys, sizeof(keys));
 	value_failure(parse, entry, value, "there is no key '%.200s'; the keys are %s", value,
 		      keys);
 }
@@ -769,13 +801,14 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
 /* Adds what only the tables know to the help that argp makes. */
 static char *filter_help(int key, const char *text, void *input)
 {
+	const struct command_entry *command = ((struct parse *)input)->command;
 	char keys[256], *filtered;
 
-	(void)input;
 	if (key != 's' || !text)
 		return (char *)text;
-	list_sort_keys(keys, sizeof(keys));
-	if (asprintf(&filtered, "%s: %s (default %s)", text, keys, vma_sort_keys[0]) < 0)
+	list_sort_keys(command, keys, sizeof(keys));
+	if (asprintf(&filtered, "%s: %s (default %s)", text, keys,
+		     command->sort_keys ? command->sort_keys[0] : vma_sort_keys[0]) < 0)
 		return (char *)text;
 	return filtered;
 }

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum command { COMMAND_FAULTS, COMMAND_CHECK, COMMAND_REPORT };
+enum command { COMMAND_FAULTS, COMMAND_UPDATES, COMMAND_CHECK, COMMAND_REPORT };
 
 enum map_selector_kind { MAP_BY_ID, MAP_BY_NAME, MAP_BY_PIN };
 
@@ -46,8 +46,11 @@ struct options {
 	char **argv;		/* -- COMMAND [ARG...], NULL-terminated; NULL: none */
 };
 
-/* Keys that --sort takes, NULL-terminated; the first is the default. */
-extern const char *const vma_sort_keys[];
+/*
+ * Keys that --sort takes for VMAs and for updates, NULL-terminated; the first
+ * is the default. A saved capture may be of either: there both are taken.
+ */
+extern const char *const vma_sort_keys[], *const update_sort_keys[];
 
 /*
  * Fills options (owned by the caller, to be freed by options_free). Does not

@@ -86,9 +86,10 @@ is '--timestamp' report --time
 is '' check --dur
 is '' report --pid
 is 'faults installed time batches raced pid map start' -s ''
-is 'faults installed time batches raced pid map start' report --sort = ''
+is 'time calls failed waiting max pid map' updates -s ''
+is 'faults installed time batches raced pid map start calls failed waiting max' report --sort = ''
 is 'pid' --sort = p
-is 'faults' report --sort fa
+is 'faults failed' report --sort fa
 is 'id name pinned 12 7 70' -m ''
 is '7 70' -m 7
 is '7 70' --map = 7

@@ -59,11 +59,13 @@ result '--help lists options'
 complaints=$(compare "$help" "$written")
 result 'the page has the options of --help, and no others, with their values'
 
-complaints=$(comm -23 <("$program" check --help | options_of_help) <(printf '%s\n' "$written"))
-result 'the page has the options of check --help'
+for command in updates check; do
+	complaints=$(comm -23 <("$program" "$command" --help | options_of_help) <(printf '%s\n' "$written"))
+	result "the page has the options of $command --help"
+done
 
 help=$("$program" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p' | sort)
-written=$(section COMMANDS | sed -nE 's/^     ([a-z]+) .*/\1/p' | sort)
+written=$(section COMMANDS | sed -nE 's/^     ([a-z]+)( .*)?$/\1/p' | sort)
 complaints=$(compare "$help" "$written")
 [[ -n $help ]] || complaints='no commands were found in --help'
 result 'the page has the commands of --help, and no others'

@@ -107,15 +107,28 @@ static void fill_start(struct run_start *start)
 			{ .type = "arena", .mode = MODE_NONE, .reason = "why" },
 			{ .type = "ringbuf", .mode = MODE_EAGER },
 		},
+		.updates = true,
+		.rcu = { .asks = "normal", .waits = "normal" },
 	};
 }
 
-/* All records that a run of `faults` prints, a line each; allocated. */
+static void fill_update(struct update_report *update)
+{
+	*update = (struct update_report) {
+		.span = SPAN_TOTAL, .pid = 1, .comm = "comm",
+		.map = { .id = 1, .name = "name", .type = "hash_of_maps" }, .wait = "none",
+	};
+	dist_add(&update->ns, 1);
+	dist_add(&update->wait_ns, 1);
+}
+
+/* All records that runs of `faults` and `updates` print, a line each; allocated. */
 static char *print_records(void)
 {
 	const struct interval_report interval = { .seconds = 1 };
 	const struct summary_report summary = { .seconds = 1, .verdict = "verdict" };
 	struct run_start start;
+	struct update_report update;
 	struct vma_report vma;
 	char *text = NULL;
 	size_t bytes;
@@ -125,8 +138,10 @@ static char *print_records(void)
 	assert_non_null(sink);
 	fill_start(&start);
 	fill_vma(&vma);
+	fill_update(&update);
 	sink->ops->start(sink, &start);
 	sink->ops->vma(sink, &vma);
+	sink->ops->update(sink, &update);
 	sink->ops->interval(sink, &interval);
 	sink->ops->summary(sink, &summary);
 	assert_false(sink->failed);
@@ -157,7 +172,9 @@ static void walk(struct paths *paths, const char *prefix, struct json_object *va
 static void walk_key(struct paths *paths, const char *prefix, const char *key,
 		     struct json_object *value)
 {
-	static const char *const dists[] = { "fault_ns", "batch_ns", "batch_pages", NULL };
+	static const char *const dists[] = {
+		"fault_ns", "batch_ns", "batch_pages", "ns", "wait_ns", NULL
+	};
 	char path[PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "." : "", name_of(key));
@@ -240,16 +257,22 @@ static void read_items(const char *page, const char *from, const char *macro,
 	}
 }
 
-static void test_sort_keys_are_described_in_order(void **state)
+static void assert_keys_described(const char *page, const char *from, const char *const *keys)
 {
 	struct paths described = { .count = 0 };
 	size_t i;
 
-	read_items(*state, "\n.It Fl s , Fl -sort", "Cm", &described);
-	for (i = 0; vma_sort_keys[i] && i < described.count; i++)
-		assert_string_equal(described.items[i], vma_sort_keys[i]);
-	assert_null(vma_sort_keys[i]);
+	read_items(page, from, "Cm", &described);
+	for (i = 0; keys[i] && i < described.count; i++)
+		assert_string_equal(described.items[i], keys[i]);
+	assert_null(keys[i]);
 	assert_int_equal(i, described.count);
+}
+
+static void test_sort_keys_are_described_in_order(void **state)
+{
+	assert_keys_described(*state, "\n.It Fl s , Fl -sort", vma_sort_keys);
+	assert_keys_described(*state, "\nThe keys of\n.Cm updates\n", update_sort_keys);
 }
 
 int main(void)

@@ -256,6 +256,8 @@ static void test_commands(void **state)
 	} cases[] = {
 		{ { "lazyfault", "faults", NULL }, COMMAND_FAULTS, false, 0 },
 		{ { "lazyfault", "faults", "-j", "2", NULL }, COMMAND_FAULTS, true, 2 },
+		{ { "lazyfault", "updates", NULL }, COMMAND_UPDATES, false, 0 },
+		{ { "lazyfault", "updates", "-j", "0.5", NULL }, COMMAND_UPDATES, true, 0.5 },
 		{ { "lazyfault", "check", NULL }, COMMAND_CHECK, false, 0 },
 		{ { "lazyfault", "check", "-j", "-v", NULL }, COMMAND_CHECK, true, 0 },
 		{ { "lazyfault", "check", "--json", NULL }, COMMAND_CHECK, true, 0 },
@@ -369,6 +371,26 @@ static void test_sort_keys(void **state)
 	}
 }
 
+static void test_sort_keys_of_updates(void **state)
+{
+	(void)state;
+	assert_non_null(update_sort_keys[0]);
+	for (size_t i = 0; update_sort_keys[i]; i++) {
+		struct options options = parsed(LINE("updates", "-s",
+						     (char *)update_sort_keys[i]));
+
+		assert_string_equal(options.sort_key, update_sort_keys[i]);
+		options_free(&options);
+		/* a saved capture may be of either report */
+		options = parsed(LINE("report", "-s", (char *)update_sort_keys[i], "file"));
+		assert_string_equal(options.sort_key, update_sort_keys[i]);
+		options_free(&options);
+	}
+	assert_refused(LINE("updates", "-s", "installed"), "installed", "waiting", NULL);
+	assert_refused(LINE("-s", "waiting"), "waiting", "installed", NULL);
+	assert_refused(LINE("report", "-s", "x", "file"), "installed", "waiting", NULL);
+}
+
 /* Each of eight VMAs comes first by one key only. */
 static void report_vma(struct sink *sink, size_t number)
 {
@@ -433,6 +455,65 @@ static void test_sort_keys_are_those_of_the_text_report(void **state)
 	}
 	assert_null(vma_sort_keys[COUNT_OF(order)]);
 	assert_sorts_first(NULL, order[0].first);
+}
+
+/* Each of seven updates comes first by one key only. */
+static void report_update(struct sink *sink, size_t number)
+{
+	struct update_report update = {
+		.span = SPAN_TOTAL, .pid = number == 5 ? 1 : 50,
+		.map = { .id = number == 6 ? 1 : 50, .name = "name", .type = "hash_of_maps" },
+		.calls = number == 1 ? 9 : 2, .failed = number == 2 ? 9 : 1, .wait = "normal",
+	};
+
+	snprintf(update.comm, sizeof(update.comm), "update%zu", number);
+	dist_add(&update.ns, number == 4 ? 12 : number == 0 ? 10 : 5);
+	dist_add(&update.ns, number == 0 ? 10 : 5);
+	dist_add(&update.wait_ns, number == 3 ? 9 : 1);
+	sink->ops->update(sink, &update);
+}
+
+static void assert_update_sorts_first(const char *key, const char *comm)
+{
+	const struct summary_report summary = { .verdict = "" };
+	const struct text_options options = { .sort_key = key, .top = 1, .quiet = true };
+	const struct run_start start = { .updates = true };
+	size_t bytes;
+	char *text;
+	FILE *out = open_memstream(&text, &bytes);
+	struct sink *sink = text_sink_new(out, &options);
+
+	sink->ops->start(sink, &start);
+	for (size_t i = 0; i < 7; i++)
+		report_update(sink, i);
+	sink->ops->summary(sink, &summary);
+	sink_free(sink);
+	fclose(out);
+	if (!strstr(text, comm))
+		fail_msg("sorted by %s, %s does not come first: %s", key, comm, text);
+	/* the others as one sum: their calls, and the time in them */
+	assert_contains(text, "... and 6 more:");
+	free(text);
+}
+
+static void test_sort_keys_of_updates_are_those_of_the_text_report(void **state)
+{
+	static const struct {
+		const char *key, *first;
+	} order[] = {
+		{ "time", "(update0)" }, { "calls", "(update1)" }, { "failed", "(update2)" },
+		{ "waiting", "(update3)" }, { "max", "(update4)" }, { "pid", "(update5)" },
+		{ "map", "(update6)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(order); i++) {
+		assert_non_null(update_sort_keys[i]);
+		assert_string_equal(update_sort_keys[i], order[i].key);
+		assert_update_sorts_first(order[i].key, order[i].first);
+	}
+	assert_null(update_sort_keys[COUNT_OF(order)]);
+	assert_update_sorts_first(NULL, order[0].first);
 }
 
 static void test_map_forms(void **state)
@@ -564,8 +645,8 @@ static void test_arguments_refused(void **state)
 	}
 	assert_refused(LINE("1", "2", "3"), "'3'", "COUNT", NULL);
 	assert_refused(LINE("0.001"), "INTERVAL", "'0.001'", "out of range", NULL);
-	assert_refused(LINE("nope"), "'nope'", "faults, check, report", "--", NULL);
-	assert_refused(LINE("-j", "check"), "'check'", "faults, check, report", NULL);
+	assert_refused(LINE("nope"), "'nope'", "faults, updates, check, report", "--", NULL);
+	assert_refused(LINE("-j", "check"), "'check'", "faults, updates, check, report", NULL);
 	assert_refused(LINE("1", "1.5"), "COUNT", "'1.5'", NULL);
 }
 
@@ -740,6 +821,7 @@ static void test_help_lists_the_table(void **state)
 	(void)state;
 	assert_help_lists(LINE("--help"), COMMAND_FAULTS);
 	assert_help_lists(LINE("faults", "--help"), COMMAND_FAULTS);
+	assert_help_lists(LINE("updates", "--help"), COMMAND_UPDATES);
 	assert_help_lists(LINE("check", "--help"), COMMAND_CHECK);
 	assert_help_lists(LINE("report", "--help"), COMMAND_REPORT);
 	run(&outcome, LINE("--help"));
@@ -748,6 +830,12 @@ static void test_help_lists_the_table(void **state)
 	assert_contains(outcome.out, "\n  check ");
 	for (size_t i = 0; vma_sort_keys[i]; i++)
 		assert_contains(outcome.out, vma_sort_keys[i]);
+	run(&outcome, LINE("updates", "--help"));
+	assert_contains(outcome.out, "Usage: lazyfault updates [OPTION...] [INTERVAL [COUNT]]\n");
+	for (size_t i = 0; update_sort_keys[i]; i++)
+		assert_contains(outcome.out, update_sort_keys[i]);
+	assert_null(strstr(outcome.out, "--light"));
+	assert_null(strstr(outcome.out, "installed"));
 	run(&outcome, LINE("check", "--help"));
 	assert_contains(outcome.out, "Usage: lazyfault check [OPTION...]\n");
 	assert_null(strstr(outcome.out, "--pid"));
@@ -810,6 +898,8 @@ int main(void)
 		cmocka_unit_test(test_pids_keep_order_without_repeats),
 		cmocka_unit_test(test_sort_keys),
 		cmocka_unit_test(test_sort_keys_are_those_of_the_text_report),
+		cmocka_unit_test(test_sort_keys_of_updates),
+		cmocka_unit_test(test_sort_keys_of_updates_are_those_of_the_text_report),
 		cmocka_unit_test(test_map_forms),
 		cmocka_unit_test(test_maps_and_interval),
 		cmocka_unit_test(test_command_to_run),

@@ -21,6 +21,7 @@
 #include "errors.h"
 #include "options.h"
 #include "sink.h"
+#include "update_verdict.h"
 #include "verdict.h"
 
 #include "contains.h"
@@ -195,6 +196,11 @@ static void check_story(void (*tell)(struct sink *sink, unsigned int seed), unsi
 	struct text_options text = { .intervals = intervals };
 
 	check_text(&story, &text);
+	for (size_t i = 0; update_sort_keys[i]; i++) {
+		text.sort_key = update_sort_keys[i];
+		text.top = (unsigned int)i;
+		check_text(&story, &text);
+	}
 	for (size_t i = 0; vma_sort_keys[i]; i++) {
 		text.sort_key = vma_sort_keys[i];
 		text.top = (unsigned int)i;
@@ -360,6 +366,58 @@ static void test_updates(void **state)
 {
 	(void)state;
 	check_story(tell_updates, 0, true);
+}
+
+/* Two processes in two intervals, on a kernel whose waits a knob overrules. */
+static void tell_report_of_updates(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct update_verdict input = { .rcu = &start.rcu };
+	struct update_report updates[2], totals[2] = {};
+	struct interval_report interval = { .seconds = 1 };
+	char verdict[UPDATE_VERDICT_BYTES];
+	struct summary_report summary = { .seconds = 2, .verdict = verdict };
+
+	(void)seed;
+	start.updates = true;
+	start.rcu = (struct rcu_state){
+		.normal = 1, .expedited = -1, .preempt_rt = true, .asks = "expedited",
+		.waits = "normal", .batch_waits = 1,
+	};
+	sink->ops->start(sink, &start);
+	for (unsigned int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < 2; i++) {
+			updates[i] = (struct update_report){
+				.span = SPAN_INTERVAL, .pid = 4711 + i, .comm = "loader",
+				.map = { 9, "outer", "hash_of_maps" }, .calls = 3, .failed = 1,
+				.untimed = 1, .wait = "normal", .waits_normal = 1,
+			};
+			dist_add(&updates[i].ns, 15000000 + round);
+			dist_add(&updates[i].ns, 5000);
+			dist_add(&updates[i].wait_ns, 14000000 - i);
+			sink->ops->update(sink, &updates[i]);
+		}
+		sink->ops->interval(sink, &interval);
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		totals[i] = updates[i];
+		totals[i].span = SPAN_TOTAL;
+		totals[i].calls = 6;
+		totals[i].failed = totals[i].untimed = totals[i].waits_normal = 2;
+		dist_add(&totals[i].ns, 15000000);
+		dist_add(&totals[i].ns, 5000);
+		dist_add(&totals[i].wait_ns, 14000000 - i);
+		update_verdict_add(&input, &totals[i]);
+		sink->ops->update(sink, &totals[i]);
+	}
+	update_verdict_text(&input, verdict, sizeof(verdict));
+	sink->ops->summary(sink, &summary);
+}
+
+static void test_report_of_updates(void **state)
+{
+	(void)state;
+	check_story(tell_report_of_updates, 0, true);
 }
 
 /* ---- random runs ---- */
@@ -560,6 +618,32 @@ static void test_totals_of_a_cut_capture_are_its_intervals(void **state)
 		assert_contains(cut.err, "there is no summary");
 		assert_one_line(cut.err);
 		assert_same_end(cut.out, whole.out);
+		free_outcome(&cut);
+	}
+	free_outcome(&whole);
+	free(capture);
+}
+
+/* From the blocks to the totals, all is as if the totals had come. */
+static void test_updates_of_a_cut_capture_are_its_intervals(void **state)
+{
+	const struct story story = { tell_report_of_updates, 0 };
+	struct outcome whole, cut;
+	const char *blocks;
+	char *capture;
+
+	(void)state;
+	write_capture(&story);
+	capture = read_file(capture_path);
+	whole = report_text(capture, strlen(capture));
+	blocks = strstr(whole.out, "pid 4711 (");
+	assert_non_null(blocks);
+	for (unsigned int lines = 7; lines <= 9; lines++) {
+		cut = report_text(capture, lines_length(capture, lines));
+		assert_non_null(strstr(cut.out, "pid 4711 ("));
+		assert_memory_equal(strstr(cut.out, "pid 4711 ("), blocks,
+				    (size_t)(strstr(blocks, "Verdict") - blocks));
+		assert_contains(cut.out, "The capture ends early; of what it has: Waiting");
 		free_outcome(&cut);
 	}
 	free_outcome(&whole);
@@ -949,6 +1033,8 @@ int main(void)
 		cmocka_unit_test(test_eager),
 		cmocka_unit_test(test_hostile_strings_and_numbers),
 		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_report_of_updates),
+		cmocka_unit_test(test_updates_of_a_cut_capture_are_its_intervals),
 		cmocka_unit_test(test_random_runs),
 		cmocka_unit_test(test_totals_of_a_cut_capture_are_its_intervals),
 		cmocka_unit_test(test_cut_anywhere),
