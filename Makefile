@@ -87,7 +87,7 @@ $(BUILD)/tools: tools/need-tools
 # ---- programs that run in the guest ----
 
 GUEST := $(BUILD)/guest
-GUEST_PROGRAMS := $(GUEST)/workload
+GUEST_PROGRAMS := $(GUEST)/workload $(GUEST)/mapinmap-update
 GUEST_CFLAGS := -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -static
 
 $(GUEST)/workload: $(wildcard tools/workload/*.c) $(wildcard tools/workload/*.h)
@@ -95,7 +95,7 @@ $(GUEST)/workload: $(wildcard tools/workload/*.c) $(wildcard tools/workload/*.h)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GUEST_CFLAGS) $(filter %.c,$^) -o $@
 
-$(GUEST)/arraymap-mmap: tools/bench/arraymap-mmap.c
+$(GUEST)/arraymap-mmap $(GUEST)/mapinmap-update: $(GUEST)/%: tools/bench/%.c
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GUEST_CFLAGS) $< -o $@
