@@ -124,21 +124,22 @@ struct {
 } batch_slots SEC(".maps");
 
 /*
- * Pages of a window that runs have claimed. Two runs on one window at once
- * both find it filled at their exits; the page is the first one's.
+ * When each of WINDOW_PAGES pages of an address space was last claimed by a
+ * run that found it installed. Two runs on one window at once both find it
+ * filled at their exits, as does one beside a fault; the page is the first
+ * one's. A page that was claimed before a run began is a page anew.
  */
 struct claim_slot {
-	struct bpf_spin_lock lock;
-	__u32 pad;
 	__u64 mm;
-	__u64 address;		/* of the window */
-	__u64 last;		/* ns, of the last claim */
-	struct window claimed;	/* since the last run that began after all claims */
+	__u64 region;		/* address / bytes of WINDOW_PAGES pages */
+	__u64 since;		/* ns; claims before that are another region's */
+	__u64 claimed[WINDOW_PAGES];	/* ns */
 };
 
+/* CLAIM_SLOTS long where a kernel has a .map_pages. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CLAIM_SLOTS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct claim_slot);
 } claim_slots SEC(".maps");
@@ -200,7 +201,9 @@ __u64 next_id = 1;
 __u32 high_water;	/* entries at and above this index were never used */
 __u64 selftest_hits;	/* PTEs seen installed in the tracer's own mappings */
 __u64 selftest_batched;	/* of these, PTEs that .map_pages installed by set_pte_range() */
-bool batches_by_hook;	/* set by the loader after its self-test: they are seen there */
+/* Set by the loader after its self-test: how the pages of batches are told. */
+bool batches_by_hook;	/* set_pte_range() is seen to write them */
+bool batches_by_table;	/* it is not, so by the page table */
 
 static __always_inline struct fault_stats *cpu_stats(void)
 {
@@ -879,9 +882,10 @@ static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 
 	slot->run.address = vmf->address;
 	slot->run.entry = index;
 	slot->run.start = now;
+	slot->began = now;
 	slot->installed = 0;
 	slot->run.state = SLOT_ENTERED;
-	if (batches_by_hook)
+	if (!batches_by_table)
 		return 0;
 	if (!read_window(vmf->pmd, window_start(vmf, first), window_pages(first, last), page_shift,
 			 &slot->before))
@@ -891,56 +895,95 @@ static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 
 	return 0;
 }
 
-/* Of the pages in `window`, those that no run at the same time has claimed before. */
-static __noinline int claim(struct vm_fault *vmf, struct window *window, __u64 address,
-			    __u64 began)
+static __always_inline __u32 claim_number(struct vm_area_struct *vma, __u64 address)
 {
-	struct mm_struct *owner = vmf->vma->vm_mm;
-	__u64 now = bpf_ktime_get_ns(), mm = (__u64)owner;
-	__u32 number = (mix(owner) + (address >> page_shift) * 0x9e3779b97f4a7c15ULL) >> 52;
+	struct mm_struct *mm = vma->vm_mm;
+	__u64 region = address >> page_shift >> WINDOW_SHIFT;
+
+	return (mix(mm) + region * 0x9e3779b97f4a7c15ULL) >> 54;	/* CLAIM_SLOTS */
+}
+
+static __always_inline void open_claims(__u32 number, __u64 mm, __u64 address)
+{
 	struct claim_slot *slot = bpf_map_lookup_elem(&claim_slots, &number);
+	__u64 region = address >> page_shift >> WINDOW_SHIFT;
+
+	if (!slot || (slot->mm == mm && slot->region == region))
+		return;
+	slot->since = bpf_ktime_get_ns();
+	slot->mm = mm;
+	slot->region = region;
+}
+
+/* Whether nobody has claimed the page at place since `began`; it is claimed then. */
+static __always_inline bool claim(__u32 number, __u32 place, __u64 began, __u64 now)
+{
+	struct claim_slot *slot = bpf_map_lookup_elem(&claim_slots, &number);
+	__u64 *claimed, last;
 
 	if (!slot)
+		return true;
+	claimed = &slot->claimed[place & (WINDOW_PAGES - 1)];
+	last = *(volatile __u64 *)claimed;
+	if (last >= slot->since && last >= began)
+		return false;
+	return __sync_val_compare_and_swap(claimed, last, now) == last;
+}
+
+/* One run's window at its end, page by page. */
+struct harvest {
+	__u64 start;		/* address */
+	__u64 began, now;	/* ns */
+	__u32 place;		/* of the first page */
+	__u32 claims;		/* number of the claim slot */
+	__u32 entry;		/* index */
+	__u32 pages;		/* found newly installed by this run */
+	struct window fresh;	/* present now and not before */
+};
+
+static long harvest_page(__u32 i, void *context)
+{
+	struct harvest *harvest = context;
+	__u32 place = (harvest->place + i) & (WINDOW_PAGES - 1);
+	__u32 index = harvest->entry;
+	struct vma_entry *entry;
+
+	if (!(harvest->fresh.bits[place >> 6] & (1ULL << (place & 63))) ||
+	    !claim(harvest->claims, place, harvest->began, harvest->now))
 		return 0;
-	bpf_spin_lock(&slot->lock);
-	if (slot->mm != mm || slot->address != address || slot->last < began) {
-		slot->mm = mm;
-		slot->address = address;
-#pragma unroll
-		for (int i = 0; i < WINDOW_WORDS; i++)
-			slot->claimed.present[i] = 0;
-	}
-	slot->last = now;
-#pragma unroll
-	for (int i = 0; i < WINDOW_WORDS; i++) {
-		window->present[i] &= ~slot->claimed.present[i];
-		slot->claimed.present[i] |= window->present[i];
-	}
-	bpf_spin_unlock(&slot->lock);
+	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	if (!entry)
+		return 1;
+	account_place(entry, harvest->start + ((__u64)i << page_shift));
+	harvest->pages++;
 	return 0;
 }
 
-/* Pages that this run has installed, by the page table; also counts their places. */
-static __always_inline __u32 newly_installed(struct vm_fault *vmf, struct batch_slot *slot,
-					     struct vma_entry *entry, __u64 first, __u64 last,
-					     bool *told)
+/*
+ * Pages that this run has installed, by the page table; also counts their
+ * places. False if the table cannot be read.
+ */
+static __noinline bool newly_installed(struct vm_fault *vmf, struct batch_slot *slot,
+				       __u64 first, __u64 last, __u32 *pages)
 {
-	__u64 start = window_start(vmf, first);
-	struct window after;
-	__u32 pages = 0;
+	struct harvest harvest = {
+		.start = window_start(vmf, first),
+		.began = slot->began,
+		.now = bpf_ktime_get_ns(),
+		.entry = slot->run.entry,
+	};
+	__u32 count = window_pages(first, last);
 
-	*told = read_window(vmf->pmd, start, window_pages(first, last), page_shift, &after);
-	if (!*told)
-		return 0;
+	harvest.place = place_of(harvest.start, page_shift);
+	harvest.claims = claim_number(vmf->vma, harvest.start);
+	if (!read_window(vmf->pmd, harvest.start, count, page_shift, &harvest.fresh))
+		return false;
 	for (int i = 0; i < WINDOW_WORDS; i++)
-		after.present[i] &= ~slot->before.present[i];
-	claim(vmf, &after, start, slot->run.start);
-	for (int i = 0; i < WINDOW_WORDS; i++)
-		pages += bits_in(after.present[i]);
-	for (__u32 i = 0; i < WINDOW_PAGES && i < window_pages(first, last); i++)
-		if (after.present[(i >> 6) & (WINDOW_WORDS - 1)] & (1ULL << (i & 63)))
-			account_place(entry, start + ((__u64)i << page_shift));
-	return pages;
+		harvest.fresh.bits[i] &= ~slot->before.bits[i];
+	open_claims(harvest.claims, (__u64)vmf->vma->vm_mm, harvest.start);
+	bpf_loop(count, harvest_page, &harvest, 0);
+	*pages = harvest.pages;
+	return true;
 }
 
 static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 last, __u32 ret)
@@ -951,8 +994,7 @@ static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 l
 	struct vma_counts *counts;
 	struct vma_entry *entry;
 	bool mine, told = true;
-	__u64 pages = 0;
-	__u32 index;
+	__u32 index, pages = 0;
 
 	if (!slot)
 		return 0;
@@ -965,7 +1007,7 @@ static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 l
 	if (batches_by_hook) {
 		pages = mine ? slot->installed : 0;
 	} else if (mine) {
-		pages = newly_installed(vmf, slot, entry, first, last, &told);
+		told = newly_installed(vmf, slot, first, last, &pages);
 		if (pages) {
 			count(&counts->batches);
 			__sync_fetch_and_add(&counts->batch_installed, pages);
@@ -1012,6 +1054,16 @@ int BPF_PROG(arena_pages_exit, struct vm_fault *vmf, __u64 first, __u64 last, __
 
 /* ---- where PTEs are written ------------------------------------------------ */
 
+/* A batch beside this fault must not take its page for one of its own. */
+static __always_inline void claim_fault(struct vm_fault *vmf, struct vm_area_struct *vma)
+{
+	__u32 number = claim_number(vma, vmf->address);
+	__u64 now = bpf_ktime_get_ns();
+
+	open_claims(number, (__u64)vma->vm_mm, vmf->address);
+	claim(number, place_of(vmf->address, page_shift), now, now);
+}
+
 static __always_inline int fault_installed(struct vm_fault *vmf, struct vm_area_struct *vma)
 {
 	struct fault_slot *slot = timed ? slot_of(vmf) : NULL;
@@ -1033,6 +1085,8 @@ static __always_inline int fault_installed(struct vm_fault *vmf, struct vm_area_
 		return 0;
 	describe(&fault, vmf, elapsed, false);
 	account(entry, &fault);
+	if (batches_by_table)
+		claim_fault(vmf, vma);
 	return 0;
 }
 

@@ -41,20 +41,23 @@ struct fault_slot {
 };
 
 /* The pages of one .map_pages run: fault_around_bytes is at most 2 MiB of one page table. */
-#define WINDOW_PAGES 512
+#define WINDOW_SHIFT 9
+#define WINDOW_PAGES (1 << WINDOW_SHIFT)
 #define WINDOW_WORDS (WINDOW_PAGES / 64)
 
+/* A bit a page, by its number in the address space modulo WINDOW_PAGES. */
 struct window {
-	__u64 present[WINDOW_WORDS];	/* a bit a page */
+	__u64 bits[WINDOW_WORDS];
 };
 
 #define BATCH_SLOTS_COUNT 4096	/* a power of two */
-#define CLAIM_SLOTS 4096	/* a power of two */
+#define CLAIM_SLOTS 1024	/* a power of two */
 
 /* Where a thread notes its run of .map_pages until it ends. */
 struct batch_slot {
 	struct fault_slot run;	/* state: FREE, ENTERED, or EXITED_UNTIMED if the entry was missed */
 	__u64 installed;	/* pages that set_pte_range() was seen to install */
+	__u64 began;		/* ns, before `before` was read */
 	struct window before;
 };
 

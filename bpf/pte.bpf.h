@@ -53,33 +53,42 @@ static __always_inline bool table_of(__u64 pmd, __u64 *table)
 #error "lazyfault: teach table_of() this architecture"
 #endif
 
+/* The place of a page in a struct window. */
+static __always_inline __u32 place_of(__u64 address, __u32 page_shift)
+{
+	return (address >> page_shift) & (WINDOW_PAGES - 1);
+}
+
+static __always_inline void set_place(struct window *window, __u32 place, __u64 bit)
+{
+	window->bits[(place >> 6) & (WINDOW_WORDS - 1)] |= bit << (place & 63);
+}
+
 struct pte_reader {
 	__u64 table;		/* address of the first entry to read */
 	__u32 count;		/* entries */
-	struct window *window;	/* a bit for each present entry */
+	__u32 place;		/* of the first one */
+	struct window *window;
 	bool failed;
 };
 
 static long read_some(__u32 round, void *context)
 {
 	struct pte_reader *reader = context;
-	__u64 ptes[PTES_AT_ONCE] = {}, bits = 0;
-	__u32 first = round * PTES_AT_ONCE, word;
+	__u32 first = round * PTES_AT_ONCE;
+	__u64 ptes[PTES_AT_ONCE] = {};
 
-	if (first >= reader->count || first >= WINDOW_PAGES)
+	if (first >= reader->count)
 		return 1;
+	/* whole chunks are read, within the table: a window ends where its table does */
 	if (bpf_probe_read_kernel(ptes, sizeof(ptes), (void *)(reader->table + first * 8))) {
 		reader->failed = true;
 		return 1;
 	}
 #pragma unroll
-	for (int i = 0; i < PTES_AT_ONCE; i++)
-		bits |= (ptes[i] & PTE_PRESENT) << i;
-	if (reader->count - first < PTES_AT_ONCE)
-		bits &= (1ULL << (reader->count - first)) - 1;
-	word = first / 64;
-	if (word < WINDOW_WORDS)
-		reader->window->present[word] |= bits << (first & 63);
+	for (__u32 i = 0; i < PTES_AT_ONCE; i++)
+		if (first + i < reader->count)
+			set_place(reader->window, reader->place + first + i, ptes[i] & PTE_PRESENT);
 	return 0;
 }
 
@@ -90,11 +99,15 @@ static long read_some(__u32 round, void *context)
 static __always_inline bool read_window(void *pmd_pointer, __u64 address, __u32 count,
 					__u32 page_shift, struct window *window)
 {
-	struct pte_reader reader = { .count = count, .window = window };
+	struct pte_reader reader = {
+		.count = count,
+		.place = place_of(address, page_shift),
+		.window = window,
+	};
 	__u64 pmd = 0, ptes_per_table = 1ULL << (page_shift - 3);
 
 	for (int i = 0; i < WINDOW_WORDS; i++)
-		window->present[i] = 0;
+		window->bits[i] = 0;
 	if (bpf_probe_read_kernel(&pmd, sizeof(pmd), pmd_pointer))
 		return false;
 	if (!pmd)
@@ -104,14 +117,6 @@ static __always_inline bool read_window(void *pmd_pointer, __u64 address, __u32 
 	reader.table += ((address >> page_shift) & (ptes_per_table - 1)) * 8;
 	bpf_loop((count + PTES_AT_ONCE - 1) / PTES_AT_ONCE, read_some, &reader, 0);
 	return !reader.failed;
-}
-
-static __always_inline __u32 bits_in(__u64 word)
-{
-	word -= (word >> 1) & 0x5555555555555555ULL;
-	word = (word & 0x3333333333333333ULL) + ((word >> 2) & 0x3333333333333333ULL);
-	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return (word * 0x0101010101010101ULL) >> 56;
 }
 
 #endif

@@ -144,8 +144,10 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	skeleton->rodata->bucket_mask = buckets - 1;
 	skeleton->rodata->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	skeleton->rodata->ring_half = ring / 2;
-	if (has_map_pages(handlers))
+	if (has_map_pages(handlers)) {
 		find_direct_map((__u64 *)skeleton->rodata->direct_map_at);
+		bpf_map__set_max_entries(skeleton->maps.claim_slots, CLAIM_SLOTS);
+	}
 
 	bpf_map__set_max_entries(skeleton->maps.vma_entries, config->max_vmas);
 	bpf_map__set_max_entries(skeleton->maps.free_entries, config->max_vmas);
@@ -357,9 +359,16 @@ static bool selftest_passes(struct faults_bpf *skeleton, const struct handlers *
 		(void)mapping[i * page];
 	munmap((void *)mapping, bytes);
 	close(fd);
-	/* else each batch is counted at its handler's exit, in the page table */
-	skeleton->bss->batches_by_hook = skeleton->bss->selftest_batched > 0;
 	return skeleton->bss->selftest_hits > 0;
+}
+
+/* After the self-test, if there was one: a batch not seen written is told by the page table. */
+static void choose_batch_counting(struct faults_bpf *skeleton, const struct handlers *handlers)
+{
+	if (!has_map_pages(handlers))
+		return;
+	skeleton->bss->batches_by_hook = skeleton->bss->selftest_batched > 0;
+	skeleton->bss->batches_by_table = !skeleton->bss->batches_by_hook;
 }
 
 static int on_record(void *context, void *data, size_t bytes);
@@ -494,7 +503,8 @@ struct tracer *tracer_start(const struct tracer_config *config, char *message,
 	}
 	tracer->exact = plan.exact;
 	tracer->timed = plan.timed;
-	if (has_map_pages(config->handlers) && !tracer->skeleton->bss->batches_by_hook &&
+	choose_batch_counting(tracer->skeleton, config->handlers);
+	if (has_map_pages(config->handlers) && tracer->skeleton->bss->batches_by_table &&
 	    !tracer->skeleton->rodata->direct_map_at[0])
 		add_gap(tracer, "the sizes of batches",
 			"this kernel's .map_pages does not use set_pte_range(), and where page tables "
