@@ -178,6 +178,13 @@ bench-mmap: $(GUEST)/arraymap-mmap
 	$(Q)tools/kernel/build >/dev/null
 	$(Q)tools/bench/run-mmap
 
+## make check-readme   runs README's commands as written and compares what they print
+.PHONY: check-readme
+check-readme:
+	$(Q)tools/setup build vm
+	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+	$(Q)tools/check-readme
+
 ## make demo           installs what is missing, builds, boots a 7.3 kernel and traces a workload
 .PHONY: demo
 demo:
