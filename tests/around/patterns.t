@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Fault-around: the pages of faults and batches are the pages in the page
 # table, for every pattern of touches, size, offset and number of threads.
-# vm: kernel=fault-around smp=2 memory=1024 timeout=900
+# vm: kernel=fault-around smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 is "$(lazyfault -j -d 0.1 | jq -r 'select(.type == "start") | .modes.array')" "lazy+around" "the mode is lazy+around"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A handler of another making (skip) is reported just as rightly.
-# vm: kernel=fault-around append="bpf_array_mmap=skip" smp=2 memory=1024 timeout=600
+# vm: kernel=fault-around append="bpf_array_mmap=skip" smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 brought "8 MiB read in order" --pages 2048

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What tracing leaves for others: a capture that `report` prints, while it
 # comes and afterwards, and the metrics file of a real run.
-# vm: smp=2 memory=1024 timeout=600
+# vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 metric() { # the sum of a metric's series

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `check` and the modes, held against /proc/kallsyms; grounds that refuse.
-# vm: smp=2 memory=1024 timeout=300
+# vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 lazyfault check >"$work/check" 2>&1

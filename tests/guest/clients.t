@@ -2,7 +2,7 @@
 # Real clients that nobody here wrote: softirqs and vfsstat of Debian's
 # libbpf-tools touch their .bss array once. What the touch was, a read or a
 # write, is the CPU's word: the error code in the kernel's own trace event.
-# vm: smp=2 memory=1024 timeout=300 add=/usr/sbin/softirqs:/root/bin/softirqs add=/usr/sbin/vfsstat:/root/bin/vfsstat
+# vm: smp=2 memory=1024 timeout=1200 add=/usr/sbin/softirqs:/root/bin/softirqs add=/usr/sbin/vfsstat:/root/bin/vfsstat
 . ./lib.sh
 
 if ! array_is_lazy; then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Counts of array maps in exact counting: each row is what the workload did,
 # by its own account of /proc/self/pagemap and getrusage().
-# vm: smp=2 memory=1024 timeout=600
+# vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 exactly "8 MiB read" --pages 2048

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # -p and -m each leave out the other of two workloads; a wrong name is told.
-# vm: smp=2 memory=1024 timeout=300
+# vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 mkfifo "$work/stdin"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Rows follow the kernel's own VMAs: fork, split, partial munmap, mremap,
 # exit, exec, the same address again; and arenas.
-# vm: smp=2 memory=1024 timeout=600
+# vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 exactly "fork before any touch" --pages 64 --fork before-touch

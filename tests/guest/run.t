@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # How a run begins and ends: signals, durations, counts, targets, pipes; its
 # status; and that nothing stays attached.
-# vm: smp=2 memory=1024 timeout=400
+# vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
 programs() { # tracing programs that are loaded now
