@@ -651,7 +651,7 @@ static void run_windows(void)
 
 static unsigned long memory_mib(void)
 {
-	return (unsigned long)sysconf(_SC_PHYS_PAGES) / (1 << 20) * PAGE;
+	return (unsigned long)sysconf(_SC_PHYS_PAGES) / ((1 << 20) / PAGE);
 }
 
 /* Without a word on the command line the kernel has its default. */
