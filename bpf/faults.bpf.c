@@ -969,7 +969,6 @@ static __noinline bool newly_installed(struct vm_fault *vmf, struct batch_slot *
 	struct harvest harvest = {
 		.start = window_start(vmf, first),
 		.began = slot->began,
-		.now = bpf_ktime_get_ns(),
 		.entry = slot->run.entry,
 	};
 	__u32 count = window_pages(first, last);
@@ -981,6 +980,8 @@ static __noinline bool newly_installed(struct vm_fault *vmf, struct batch_slot *
 	for (int i = 0; i < WINDOW_WORDS; i++)
 		harvest.fresh.bits[i] &= ~slot->before.bits[i];
 	open_claims(harvest.claims, (__u64)vmf->vma->vm_mm, harvest.start);
+	/* after that, or this run's claims would pass for another region's */
+	harvest.now = bpf_ktime_get_ns();
 	bpf_loop(count, harvest_page, &harvest, 0);
 	*pages = harvest.pages;
 	return true;
@@ -1058,9 +1059,10 @@ int BPF_PROG(arena_pages_exit, struct vm_fault *vmf, __u64 first, __u64 last, __
 static __always_inline void claim_fault(struct vm_fault *vmf, struct vm_area_struct *vma)
 {
 	__u32 number = claim_number(vma, vmf->address);
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now;
 
 	open_claims(number, (__u64)vma->vm_mm, vmf->address);
+	now = bpf_ktime_get_ns();
 	claim(number, place_of(vmf->address, page_shift), now, now);
 }
 
