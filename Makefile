@@ -163,7 +163,7 @@ check-kernels:
 	$(Q)tools/setup build check vm bench kernel
 	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
 	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels $(KERNELS) -- $(GUEST_TESTS)
-	$(Q)$(MAKE) check-around
+	$(if $(strip $(AROUND_TESTS)),$(Q)$(MAKE) check-around)
 
 ## make check-around   the tests of fault-around, on a kernel of our own that has it
 .PHONY: check-around
