@@ -178,6 +178,12 @@ bench-mmap: $(GUEST)/arraymap-mmap
 	$(Q)tools/kernel/build >/dev/null
 	$(Q)tools/bench/run-mmap
 
+## make bench-updates  what map-in-map updates cost where they wait normally and expedited, in guests
+.PHONY: bench-updates
+bench-updates: $(BUILD)/lazyfault $(GUEST)/mapinmap-update
+	$(Q)tools/setup build vm
+	$(Q)BUILD='$(abspath $(BUILD))' tools/bench/run-updates
+
 ## make check-readme   runs README's commands as written and compares what they print
 .PHONY: check-readme
 check-readme:
