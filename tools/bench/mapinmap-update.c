@@ -437,14 +437,22 @@ static void create_inner_maps(struct bench *bench)
 	}
 }
 
-static void run_map(struct bench *bench, uint32_t type, const char *name)
+static struct outer create_outer(const struct bench *bench, uint32_t type, const char *name)
 {
-	bench->outer.type = type;
-	bench->outer.name = name;
-	bench->outer.fd = create_map(type, name, bench->settings.count, bench->inner[0]);
-	if (bench->outer.fd < 0)
+	struct outer outer = {
+		.fd = create_map(type, name, bench->settings.count, bench->inner[0]),
+		.type = type, .name = name,
+	};
+
+	if (outer.fd < 0)
 		die("cannot create a map of maps");
-	bench->outer.id = id_of(bench->outer.fd);
+	outer.id = id_of(outer.fd);
+	return outer;
+}
+
+static void run_map(struct bench *bench, const struct outer *outer)
+{
+	bench->outer = *outer;
 	for (enum operation operation = 0; operation < OPERATIONS; operation++) {
 		struct calls calls;
 
@@ -460,12 +468,15 @@ static void run_map(struct bench *bench, uint32_t type, const char *name)
 	close(bench->outer.fd);
 }
 
-/* So that a tracer can be pointed at this process first. */
-static void wait_for_file(const char *path)
+/* So that a tracer can be pointed at this process, or at its maps, first. */
+static void wait_for_file(const char *path, const struct outer *outers, size_t count)
 {
 	const struct timespec moment = { .tv_nsec = 10 * 1000 * 1000 };
 
-	printf("{\"type\":\"ready\",\"pid\":%d}\n", getpid());
+	printf("{\"type\":\"ready\",\"pid\":%d,\"map_ids\":[", getpid());
+	for (size_t i = 0; i < count; i++)
+		printf("%s%" PRIu32, i ? "," : "", outers[i].id);
+	printf("]}\n");
 	fflush(stdout);
 	while (access(path, F_OK))
 		nanosleep(&moment, NULL);
@@ -578,19 +589,24 @@ int main(int argc, char **argv)
 		},
 	};
 
+	struct outer outers[2];
+	size_t count = 0;
+
 	argp_err_exit_status = EX_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &bench.settings);
 	create_inner_maps(&bench);
+	if (bench.settings.array)
+		outers[count++] = create_outer(&bench, BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer_array");
+	if (bench.settings.hash)
+		outers[count++] = create_outer(&bench, BPF_MAP_TYPE_HASH_OF_MAPS, "outer_hash");
 	if (bench.settings.wait_file)
-		wait_for_file(bench.settings.wait_file);
+		wait_for_file(bench.settings.wait_file, outers, count);
 	make_noise(bench.settings.noise);
 	update_plain_maps(&bench.settings);
 	if (!bench.settings.json)
 		print_heading();
-	if (bench.settings.array)
-		run_map(&bench, BPF_MAP_TYPE_ARRAY_OF_MAPS, "outer_array");
-	if (bench.settings.hash)
-		run_map(&bench, BPF_MAP_TYPE_HASH_OF_MAPS, "outer_hash");
+	for (size_t i = 0; i < count; i++)
+		run_map(&bench, &outers[i]);
 	free(bench.inner);
 	return EXIT_SUCCESS;
 }
