@@ -58,6 +58,13 @@ enum phase { PHASE_NONE, PHASE_ENTERED, PHASE_OTHER, PHASE_DONE };
 
 enum wait_function { WAIT_IN_NONE, WAIT_IN_NORMAL, WAIT_IN_EXPEDITED };
 
+/* Read at the entry: the map can be gone when the operation has ended. */
+struct map_facts {
+	__u32 id;
+	__u32 type;		/* enum bpf_map_type */
+	char name[MAP_NAME_BYTES];
+};
+
 /* A thread's latest operation. Nobody but the thread itself looks at it. */
 struct operation {
 	__u64 frame;		/* where the trampoline keeps the arguments */
@@ -67,7 +74,6 @@ struct operation {
 	__u64 wait_start;	/* ns */
 	__u64 wait_ns;
 	__u64 sleeps;		/* of the thread, when it was last looked at */
-	struct bpf_map *map;	/* NULL: the attributes were not in memory */
 	__u32 phase;		/* enum phase */
 	__u32 command;
 	__u32 fd;		/* of the map */
@@ -79,11 +85,12 @@ struct operation {
 	__u32 flags;		/* enum update_flags */
 	__u32 done_by;		/* which program, 1 or 2 */
 	__u32 left_by;		/* the other one, once it has seen that */
+	struct map_facts map;	/* id 0: the attributes were not in memory */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 8192);
 	__type(key, __u32);	/* thread */
 	__type(value, struct operation);
 } operations SEC(".maps");
@@ -155,6 +162,13 @@ static __always_inline bool read_attr(__u64 *ctx, __u64 *attr, __u32 *fd)
 		return false;
 	*fd = batch ? attr[BATCH_MAP_FD] >> 32 : (__u32)attr[0];
 	return true;
+}
+
+static __always_inline void read_facts(struct map_facts *facts, struct bpf_map *map)
+{
+	facts->id = BPF_CORE_READ(map, id);
+	facts->type = BPF_CORE_READ(map, map_type);
+	bpf_probe_read_kernel_str(facts->name, MAP_NAME_BYTES, &map->name);
 }
 
 enum ownership { OURS, NOT_OURS, NOT_KNOWN };
@@ -232,7 +246,8 @@ static __always_inline void note(__u64 *ctx, struct operation *operation)
 
 	look_at(ctx, &target);
 	operation->phase = target.whose == NOT_OURS ? PHASE_OTHER : PHASE_ENTERED;
-	operation->map = target.map;
+	if (target.whose == OURS)
+		read_facts(&operation->map, target.map);
 	operation->key = target.key;
 	operation->fd = target.fd;
 	operation->frame = (__u64)ctx;
@@ -302,19 +317,20 @@ static __always_inline bool pairs(const struct operation *operation, __u64 *ctx)
 	       operation->waits[WAIT_NORMAL] + operation->waits[WAIT_EXPEDITED] <= 1;
 }
 
-static __always_inline void fill_who(struct update_record *record, struct task_struct *task,
-				     struct bpf_map *map)
+static __always_inline void fill_who(struct update_record *record,
+				     const struct map_facts *map)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_struct *leader = task->group_leader;
 
 	record->header.type = RECORD_UPDATES;
 	record->process_start = leader->start_time;
 	record->tgid = task->tgid;
 	record->pid = visible_tgid(task);
-	record->map_id = BPF_CORE_READ(map, id);
-	record->map_type = BPF_CORE_READ(map, map_type);
+	record->map_id = map->id;
+	record->map_type = map->type;
+	__builtin_memcpy(record->map_name, map->name, MAP_NAME_BYTES);
 	bpf_probe_read_kernel_str(record->comm, COMM_BYTES, &leader->comm);
-	bpf_probe_read_kernel_str(record->map_name, MAP_NAME_BYTES, &map->name);
 }
 
 /* An index that is computed the verifier would not follow into the stack. */
@@ -349,7 +365,8 @@ static __always_inline __u64 wakeup_flag(void)
 }
 
 /* Fills in all but the times. */
-static __always_inline void fill(struct update_record *record, __u64 *ctx, struct bpf_map *map)
+static __always_inline void fill(struct update_record *record, __u64 *ctx,
+				 const struct map_facts *map)
 {
 	__u64 result = 0;
 
@@ -357,11 +374,11 @@ static __always_inline void fill(struct update_record *record, __u64 *ctx, struc
 	bpf_get_func_ret(ctx, &result);
 	record->result = (__s32)result;
 	record->flags = is_batch(command_of(ctx)) ? UPDATE_BATCH : 0;
-	fill_who(record, bpf_get_current_task_btf(), map);
+	fill_who(record, map);
 }
 
 /* `operation` is NULL if its entry was missed. */
-static __always_inline void report(__u64 *ctx, struct bpf_map *map,
+static __always_inline void report(__u64 *ctx, const struct map_facts *map,
 				   const struct operation *operation, __u64 now)
 {
 	struct update_record *record;
@@ -389,13 +406,18 @@ static __noinline int exit_alone(__u64 *ctx, __u32 program)
 	__u32 thread = (__u32)bpf_get_current_pid_tgid();
 	struct operation done = { .phase = PHASE_DONE, .done_by = program };
 	struct target target = {};
+	struct map_facts map = {};
+	bool marked;
 
 	look_at(ctx, &target);
 	/* without the mark the other program would report it again */
-	if (bpf_map_update_elem(&operations, &thread, &done, BPF_ANY))
+	marked = !bpf_map_update_elem(&operations, &thread, &done, BPF_ANY);
+	if (!marked)
 		__sync_fetch_and_add(&unmarked, target.whose == OURS);
-	else if (target.whose == OURS)
-		report(ctx, target.map, NULL, 0);
+	if (marked && target.whose == OURS) {
+		read_facts(&map, target.map);
+		report(ctx, &map, NULL, 0);
+	}
 	return 0;
 }
 
@@ -404,13 +426,13 @@ static __always_inline void exit_paired(__u64 *ctx, struct operation *operation,
 {
 	struct target target = {};
 
-	if (!operation->map) {
+	if (!operation->map.id) {
 		look_at(ctx, &target);
 		if (target.whose != OURS)
 			return;
-		operation->map = target.map;
+		read_facts(&operation->map, target.map);
 	}
-	report(ctx, operation->map, operation, now);
+	report(ctx, &operation->map, operation, now);
 }
 
 static __always_inline int leave(__u64 *ctx, __u32 program)

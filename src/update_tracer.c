@@ -207,6 +207,13 @@ static const char *wait_name(bool expedited)
 	return expedited ? "expedited" : "normal";
 }
 
+/* So that no wait seen is no wait made. */
+static bool sees_waits(const struct updates_bpf *skeleton)
+{
+	return skeleton->links.normal_enter && skeleton->links.normal_exit &&
+	       skeleton->links.expedited_enter && skeleton->links.expedited_exit;
+}
+
 /* What one update of one element did. False if the programs did not see it. */
 static bool ask_update(struct update_tracer *tracer, const struct own_maps *own)
 {
@@ -217,7 +224,8 @@ static bool ask_update(struct update_tracer *tracer, const struct own_maps *own)
 		return false;
 	if (!probe->seen)
 		return false;
-	tracer->asks = tracer->waits = "none";
+	if (sees_waits(tracer->skeleton))
+		tracer->asks = tracer->waits = "none";
 	if (probe->last.waits[WAIT_NORMAL] + probe->last.waits[WAIT_EXPEDITED]) {
 		tracer->asks = wait_name(probe->last.flags & UPDATE_ASKED_EXPEDITED);
 		tracer->waits = wait_name(probe->last.waits[WAIT_EXPEDITED] > 0);
