@@ -77,7 +77,7 @@ static void write_kind(struct writer *writer, const struct update_verdict *verdi
 	const char *knob = rcu_overruling_knob(rcu), *kind = kind_of_waits(verdict);
 
 	if (knob)
-		write_text(writer, "; this kernel asks for %s ones, but 1 in /sys/kernel/%s "
+		write_text(writer, "; this kernel asks for %s waits, but 1 in /sys/kernel/%s "
 			   "overrules that and makes them %s", rcu->asks, knob,
 			   is(knob, "rcu_normal") ? "normal" : "expedited");
 	else if (is(kind, "normal"))
@@ -97,6 +97,9 @@ static void write_batch(struct writer *writer, const struct rcu_state *rcu, cons
 			   before);
 }
 
+static const char rt_remark[] =
+	" (PREEMPT_RT writes 1 there after boot, so that no CPU is interrupted)";
+
 static void write_change(struct writer *writer, const struct update_verdict *verdict)
 {
 	const struct rcu_state *rcu = verdict->rcu;
@@ -104,18 +107,16 @@ static void write_change(struct writer *writer, const struct update_verdict *ver
 
 	if (is(knob, "rcu_normal")) {
 		write_text(writer, "; what would change it: 0 in /sys/kernel/rcu_normal%s",
-			   rcu->preempt_rt ? " (PREEMPT_RT writes 1 there after boot, so that no "
-			   "CPU is interrupted)" : "");
+			   rcu->preempt_rt ? rt_remark : "");
 		write_batch(writer, rcu, "; ");
 	} else if (is(kind, "normal")) {
-		write_text(writer, "; what would change it: a kernel of 6.19 or later, which waits "
-			   "expedited");
+		write_text(writer, "; what would change it: ");
 		if (rcu->normal > 0)
-			write_text(writer, "; 1 in /sys/kernel/rcu_expedited and 0 in rcu_normal");
-		else
-			write_text(writer, "; 1 in /sys/kernel/rcu_expedited");
-		write_text(writer, ", at the cost of interrupting every busy CPU for each grace "
-			   "period of the whole machine");
+			write_text(writer, "0 in /sys/kernel/rcu_normal%s, and with it ",
+				   rcu->preempt_rt ? rt_remark : "");
+		write_text(writer, "a kernel of 6.19 or later, which waits expedited; %s1 in "
+			   "/sys/kernel/rcu_expedited, at the cost of interrupting every busy CPU for "
+			   "each grace period of the whole machine", rcu->normal > 0 ? "or " : "");
 		write_batch(writer, rcu, "; ");
 	} else if (is(kind, "expedited")) {
 		write_batch(writer, rcu, "; what would change it: ");

@@ -101,7 +101,7 @@ static void test_rcu_normal_overrules(void **state)
 	rcu.normal = 1;
 	rcu.waits = "normal";
 	text = verdict_on(&rcu, &report);
-	assert_contains(text, "asks for expedited ones, but 1 in /sys/kernel/rcu_normal "
+	assert_contains(text, "asks for expedited waits, but 1 in /sys/kernel/rcu_normal "
 			      "overrules that and makes them normal");
 	assert_contains(text, "what would change it: 0 in /sys/kernel/rcu_normal;");
 	assert_null(strstr(text, "6.19"));
@@ -123,15 +123,19 @@ static void test_rcu_expedited_overrules(void **state)
 	rcu.expedited = 1;
 	rcu.waits = "expedited";
 	text = verdict_on(&rcu, &report);
-	assert_contains(text, "asks for normal ones, but 1 in /sys/kernel/rcu_expedited overrules");
+	assert_contains(text, "asks for normal waits, but 1 in /sys/kernel/rcu_expedited overrules");
 	assert_null(strstr(text, "6.19"));
 	/* without effect while rcu_normal wins, which then must go too */
 	rcu.normal = 1;
 	rcu.waits = "normal";
 	report = waited(100, 1000, 980, false);
 	text = verdict_on(&rcu, &report);
-	assert_contains(text, "1 in /sys/kernel/rcu_expedited and 0 in rcu_normal, at the cost");
+	assert_contains(text, "what would change it: 0 in /sys/kernel/rcu_normal, and with it a "
+			      "kernel of 6.19 or later, which waits expedited; or 1 in "
+			      "/sys/kernel/rcu_expedited, at the cost");
 	assert_null(strstr(text, "overrules"));
+	rcu.preempt_rt = true;
+	assert_contains(verdict_on(&rcu, &report), "PREEMPT_RT writes 1 there after boot");
 }
 
 static void test_no_waits(void **state)
