@@ -140,7 +140,7 @@ $(COMMA_LOCALE):
 	$(Q)localedef -i de_DE -f UTF-8 $(abspath $@)
 
 .PHONY: check-unit
-check-unit: $(BUILD)/lazyfault $(GUEST)/arraymap-mmap $(UNIT_TESTS) $(COMMA_LOCALE)
+check-unit: $(BUILD)/lazyfault $(GUEST)/arraymap-mmap $(GUEST)/mapinmap-update $(UNIT_TESTS) $(COMMA_LOCALE)
 	$(Q)LOCPATH=$(abspath $(BUILD)/locale) LSAN_OPTIONS=suppressions=tests/unit/lsan.supp:print_suppressions=0 \
 		CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) $(PROVE_FLAGS) --exec '' $(UNIT_TESTS)
 	$(Q)$(PROVE) $(PROVE_FLAGS) $(HOST_TESTS)

@@ -538,6 +538,16 @@ static void take_type(struct argp_state *state, struct settings *settings, const
 		argp_failure(state, EX_USAGE, 0, "there is no type '%s'", type);
 }
 
+static void take_noise(struct argp_state *state, struct settings *settings, const char *who)
+{
+	if (!strcmp(who, "thread"))
+		settings->noise = NOISE_THREAD;
+	else if (!strcmp(who, "process"))
+		settings->noise = NOISE_PROCESS;
+	else
+		argp_failure(state, EX_USAGE, 0, "no '%s' can wait; process and thread can", who);
+}
+
 static error_t take_option(int key, char *value, struct argp_state *state)
 {
 	struct settings *settings = state->input;
@@ -565,7 +575,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
 		settings->plain = number(state, value, 0, COUNT_MOST);
 		return 0;
 	case KEY_NOISE:
-		settings->noise = !strcmp(value, "thread") ? NOISE_THREAD : NOISE_PROCESS;
+		take_noise(state, settings, value);
 		return 0;
 	case KEY_WAIT:
 		settings->wait_file = value;
