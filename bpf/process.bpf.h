@@ -56,6 +56,7 @@ static __always_inline __u32 visible_tgid(struct task_struct *task)
 	return BPF_CORE_READ(upid, nr);
 }
 
+/* The tracer's own .bss, .data and .rodata are mmapable arrays, too. */
 static __always_inline bool is_own(struct task_struct *task)
 {
 	return (__u32)task->tgid == own_tgid;

@@ -22,6 +22,12 @@
  * second does, unless tasks are held up in both at once. And an exit that
  * still lacks its entry must not pair with the entry of an earlier operation:
  * see pairs().
+ *
+ * One kind of program the kernel never skips: an LSM's, since Linux 6.2. Where
+ * the LSM "bpf" is on, operation_begun() sees each operation, before the kernel
+ * looks for the map. Then the operations that no exit reported are counted one
+ * by one. Elsewhere their number follows from how often the kernel skipped the
+ * programs at the exit, whoever called bpf(2): it is the most that there can be.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -49,10 +55,10 @@ const volatile __u32 ring_half;		/* bytes */
 #define BATCH_MAP_FD 4			/* its upper half */
 
 /*
- * Entries bring a thread to ENTERED or OTHER, exits from there to DONE. A
- * program that finds DONE at an exit, by the other program, leaves it at that.
- * By itself, or left by one of them already, it is an earlier operation's, and
- * the entries of this one were skipped. So it is in whatever order they run.
+ * Entries bring a thread to ENTERED or OTHER, exits from there to DONE. The
+ * second program at an exit that finds DONE by the first leaves it at that. If
+ * it is its own doing, or left before, it is an earlier operation's, and the
+ * entries and the first exit of this one were skipped. The first never leaves.
  */
 enum phase { PHASE_NONE, PHASE_ENTERED, PHASE_OTHER, PHASE_DONE };
 
@@ -67,6 +73,7 @@ struct map_facts {
 
 /* A thread's latest operation. Nobody but the thread itself looks at it. */
 struct operation {
+	struct begun begun;	/* first, for the loader */
 	__u64 frame;		/* where the trampoline keeps the arguments */
 	__u64 attr;		/* address */
 	__u64 key;		/* address of a key that is only read; 0: not known */
@@ -84,7 +91,8 @@ struct operation {
 	__u32 kind;		/* enum wait_kind of it */
 	__u32 flags;		/* enum update_flags */
 	__u32 done_by;		/* which program, 1 or 2 */
-	__u32 left_by;		/* the other one, once it has seen that */
+	bool left;		/* the other one has seen that */
+	bool noted;		/* by an entry, and not yet by operation_begun() */
 	struct map_facts map;	/* id 0: the attributes were not in memory */
 };
 
@@ -101,8 +109,12 @@ struct {
 } records SEC(".maps");
 
 __u64 ring_full;	/* operations that found it so */
-__u64 alone[3];		/* exits that program 1 and 2 saw and the other did not, if that is run first */
+__u64 rescued;		/* exits that the second program saw and the first did not */
 __u64 unmarked;		/* operations left out, as there was no memory for their mark */
+__u64 begun, ended;	/* operations that operation_begun() saw, and of these the reported */
+__u64 unended;		/* of these, whose thread has begun another one */
+__u32 tracing;		/* set by the loader while operations are to be noted */
+__u32 by_begun;		/* set by the loader: operation_begun() sees all of them */
 __u64 map_fops;		/* file_operations of maps, learned from the loader's own */
 struct probe probe;
 
@@ -154,13 +166,18 @@ static __always_inline bool is_map_of_maps(struct bpf_map *map)
 	return type == BPF_MAP_TYPE_ARRAY_OF_MAPS || type == BPF_MAP_TYPE_HASH_OF_MAPS;
 }
 
+static __always_inline __u32 fd_in(const __u64 *attr, bool batch)
+{
+	return batch ? attr[BATCH_MAP_FD] >> 32 : (__u32)attr[0];
+}
+
 static __always_inline bool read_attr(__u64 *ctx, __u64 *attr, __u32 *fd)
 {
 	bool batch = is_batch(command_of(ctx));
 
 	if (!read_from(attr, batch ? BATCH_WORDS * 8 : ELEM_WORDS * 8, ctx[1], ctx))
 		return false;
-	*fd = batch ? attr[BATCH_MAP_FD] >> 32 : (__u32)attr[0];
+	*fd = fd_in(attr, batch);
 	return true;
 }
 
@@ -181,6 +198,17 @@ struct target {
 	__u32 whose;		/* enum ownership */
 };
 
+static __always_inline void find_map(struct target *target)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	target->whose = NOT_OURS;
+	target->map = map_of_fd(task, target->fd);
+	if (target->map && is_map_of_maps(target->map) &&
+	    (is_own(task) || map_passes(target->map)))
+		target->whose = OURS;
+}
+
 /*
  * Not known is whose an operation is while its attributes are not in memory:
  * the kernel is about to bring them in.
@@ -195,15 +223,9 @@ static __noinline int look_at(__u64 *ctx, struct target *target)
 	target->whose = NOT_KNOWN;
 	if (!read_attr(ctx, attr, &target->fd))
 		return 0;
-	target->whose = NOT_OURS;
-	target->map = map_of_fd(bpf_get_current_task_btf(), target->fd);
-	if (!target->map || !is_map_of_maps(target->map))
-		return 0;
-	if (!is_own(bpf_get_current_task_btf()) && !map_passes(target->map))
-		return 0;
-	target->whose = OURS;
+	find_map(target);
 	/* what is deleted by a look-up is written there, not read */
-	if (command != MAP_LOOKUP_AND_DELETE_BATCH)
+	if (target->whose == OURS && command != MAP_LOOKUP_AND_DELETE_BATCH)
 		target->key = is_batch(command) ? attr[BATCH_KEYS] : attr[ELEM_KEY];
 	return 0;
 }
@@ -217,6 +239,12 @@ static __always_inline bool task_passes(struct task_struct *task)
 static __always_inline bool concerns_us(__u64 *ctx)
 {
 	return changes_elements(command_of(ctx)) && task_passes(bpf_get_current_task_btf());
+}
+
+/* Before all hooks are on, and once they come off, nothing is begun. */
+static __always_inline bool may_begin(__u64 *ctx)
+{
+	return (tracing || is_own(bpf_get_current_task_btf())) && concerns_us(ctx);
 }
 
 /* ---- entry -------------------------------------------------------------- */
@@ -234,7 +262,7 @@ static __always_inline bool is_noted(const struct operation *noted, __u64 *ctx)
 	__u64 attr[BATCH_WORDS] = {};
 	__u32 fd = 0;
 
-	return (noted->phase == PHASE_ENTERED || noted->phase == PHASE_OTHER) &&
+	return noted->noted && (noted->phase == PHASE_ENTERED || noted->phase == PHASE_OTHER) &&
 	       noted->frame == (__u64)ctx && noted->attr == ctx[1] &&
 	       noted->command == command_of(ctx) && !noted->wait_ns && !noted->outer &&
 	       read_attr(ctx, attr, &fd) && fd == noted->fd;
@@ -246,6 +274,7 @@ static __always_inline void note(__u64 *ctx, struct operation *operation)
 
 	look_at(ctx, &target);
 	operation->phase = target.whose == NOT_OURS ? PHASE_OTHER : PHASE_ENTERED;
+	operation->noted = true;
 	if (target.whose == OURS)
 		read_facts(&operation->map, target.map);
 	operation->key = target.key;
@@ -259,12 +288,32 @@ static __always_inline void note(__u64 *ctx, struct operation *operation)
 	operation->start = bpf_ktime_get_ns();
 }
 
+/* A thread that begins another operation has ended the one before, which no exit saw. */
+static __always_inline void close_earlier(struct operation *earlier)
+{
+	if (!earlier->begun.number)
+		return;
+	__sync_fetch_and_add(&unended, 1);
+	earlier->begun.number = 0;
+}
+
+/* Whether there was memory for it. */
+static __always_inline bool keep(struct operation *place, const struct operation *operation)
+{
+	__u32 thread = (__u32)bpf_get_current_pid_tgid();
+
+	if (place) {
+		*place = *operation;
+		return true;
+	}
+	return !bpf_map_update_elem(&operations, &thread, operation, BPF_ANY);
+}
+
 static __always_inline int enter(__u64 *ctx)
 {
 	struct operation *place, operation = {};
-	__u32 thread;
 
-	if (!concerns_us(ctx))
+	if (!may_begin(ctx))
 		return 0;
 	place = thread_operation();
 	if (place && is_noted(place, ctx)) {
@@ -272,13 +321,10 @@ static __always_inline int enter(__u64 *ctx)
 		place->start = bpf_ktime_get_ns();
 		return 0;
 	}
+	if (place)
+		close_earlier(place);
 	note(ctx, &operation);
-	if (place) {
-		*place = operation;
-		return 0;
-	}
-	thread = (__u32)bpf_get_current_pid_tgid();
-	bpf_map_update_elem(&operations, &thread, &operation, BPF_ANY);
+	keep(place, &operation);
 	return 0;
 }
 
@@ -292,6 +338,80 @@ SEC("?fentry/__sys_bpf")
 int operation_enter_2(__u64 *ctx)
 {
 	return enter(ctx);
+}
+
+/* ---- entry, never skipped ----------------------------------------------- */
+
+/* Whether an entry of the same operation has been here. */
+static __always_inline bool was_noted(const struct operation *noted, __u32 command, __u32 fd)
+{
+	return noted->noted && noted->command == command && (!noted->map.id || noted->fd == fd);
+}
+
+/* The thread as the tracer's PID namespace numbers it; 0: not visible there. */
+static __always_inline __u32 visible_thread(struct task_struct *task)
+{
+	struct pid *pid;
+	struct upid *upid;
+
+	if (!pid_ns_level)
+		return task->pid;
+	pid = BPF_CORE_READ(task, thread_pid);
+	if (!pid || BPF_CORE_READ(pid, level) < pid_ns_level)
+		return 0;
+	upid = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
+	upid += pid_ns_level;
+	return BPF_CORE_READ(upid, nr);
+}
+
+static __always_inline void begin(struct operation *place, __u32 command,
+				  const struct target *target)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct operation operation = {};
+
+	if (place && was_noted(place, command, target->fd))
+		operation = *place;
+	operation.phase = PHASE_ENTERED;
+	operation.command = command;
+	operation.fd = target->fd;
+	operation.noted = false;
+	read_facts(&operation.map, target->map);
+	if (is_own(task)) {
+		probe.begun++;
+	} else {
+		operation.begun.number = __sync_fetch_and_add(&begun, 1) + 1;
+		operation.begun.thread = visible_thread(task);
+	}
+	if (!keep(place, &operation) && operation.begun.number)
+		__sync_fetch_and_add(&unended, 1);
+}
+
+/* Its attributes are the kernel's copy: bpf(2) does with these what it does. */
+SEC("?lsm/bpf")
+int operation_begun(__u64 *ctx)
+{
+	__u32 command = command_of(ctx);
+	__u64 attr[BATCH_WORDS] = {};
+	struct target target = {};
+	struct operation *place;
+
+	if (!may_begin(ctx))
+		return 0;
+	if (bpf_probe_read_kernel(attr, sizeof(attr), (void *)ctx[1]))
+		return 0;
+	target.fd = fd_in(attr, is_batch(command));
+	find_map(&target);
+	place = thread_operation();
+	if (place)
+		close_earlier(place);
+	if (target.whose == OURS) {
+		begin(place, command, &target);
+	} else if (place) {
+		place->phase = PHASE_OTHER;
+		place->noted = false;
+	}
+	return 0;
 }
 
 /* ---- exit --------------------------------------------------------------- */
@@ -401,6 +521,7 @@ static __always_inline void report(__u64 *ctx, const struct map_facts *map,
 	bpf_ringbuf_submit(record, wakeup_flag());
 }
 
+/* An exit whose entries were skipped. */
 static __noinline int exit_alone(__u64 *ctx, __u32 program)
 {
 	__u32 thread = (__u32)bpf_get_current_pid_tgid();
@@ -435,34 +556,77 @@ static __always_inline void exit_paired(__u64 *ctx, struct operation *operation,
 	report(ctx, &operation->map, operation, now);
 }
 
+static __always_inline void end(struct operation *operation, __u32 program)
+{
+	operation->phase = PHASE_DONE;
+	operation->done_by = program;
+	operation->left = false;
+	operation->noted = false;
+	if (operation->begun.number)
+		__sync_fetch_and_add(&ended, 1);
+	operation->begun.number = 0;
+}
+
+/* Where operation_begun() sees all operations: what it did not see is none of ours. */
+static __always_inline int leave_begun(__u64 *ctx, __u32 program, __u64 now)
+{
+	struct operation *operation = thread_operation();
+	bool ours = operation && operation->phase == PHASE_ENTERED &&
+		    operation->command == command_of(ctx);
+
+	if (!ours)
+		return 0;
+	/* one that is noted only was refused before the kernel looked for the map */
+	ours = operation->begun.number || pairs(operation, ctx);
+	end(operation, program);
+	if (ours)
+		exit_paired(ctx, operation, now);
+	return 0;
+}
+
+/* Whether the entry that found it to be none of ours was this operation's. */
+static __always_inline bool is_other(const struct operation *operation, __u64 *ctx)
+{
+	__u64 attr[BATCH_WORDS] = {};
+	__u32 fd = 0;
+
+	return operation->phase == PHASE_OTHER && operation->frame == (__u64)ctx &&
+	       operation->command == command_of(ctx) && operation->attr == ctx[1] &&
+	       read_attr(ctx, attr, &fd) && fd == operation->fd;
+}
+
+/* Whether the program that runs first at an exit has dealt with this one already. */
+static __always_inline bool is_dealt_with(struct operation *operation, __u32 program)
+{
+	if (program == probe.first || operation->phase != PHASE_DONE ||
+	    operation->done_by == program || operation->left)
+		return false;
+	operation->left = true;
+	if (is_own(bpf_get_current_task_btf()))
+		probe.first = operation->done_by;
+	return true;
+}
+
 static __always_inline int leave(__u64 *ctx, __u32 program)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct operation *operation;
-	bool other_was_here = false;
-	__u32 phase;
+	bool other;
 
-	if (!concerns_us(ctx))
+	if (by_begun)
+		return concerns_us(ctx) ? leave_begun(ctx, program, now) : 0;
+	if (!may_begin(ctx))
 		return 0;
 	operation = thread_operation();
-	if (operation && operation->phase == PHASE_DONE) {
-		other_was_here = operation->left_by == 3 - program;
-		if (operation->done_by == 3 - program && !operation->left_by) {
-			operation->left_by = program;
-			return 0;
-		}
-	}
-	if (!other_was_here)
-		__sync_fetch_and_add(&alone[program], 1);
-	if (is_own(bpf_get_current_task_btf()))
-		probe.first = program;
-	if (!operation || (operation->phase != PHASE_OTHER && !pairs(operation, ctx)))
+	if (operation && is_dealt_with(operation, program))
+		return 0;
+	if (probe.first && program != probe.first)
+		__sync_fetch_and_add(&rescued, 1);
+	other = operation && is_other(operation, ctx);
+	if (!operation || (!other && !pairs(operation, ctx)))
 		return exit_alone(ctx, program);
-	phase = operation->phase;
-	operation->phase = PHASE_DONE;
-	operation->done_by = program;
-	operation->left_by = 0;
-	if (phase == PHASE_ENTERED)
+	end(operation, program);
+	if (!other)
 		exit_paired(ctx, operation, now);
 	return 0;
 }

@@ -32,12 +32,19 @@ struct update_record {
 	char map_name[MAP_NAME_BYTES];
 };
 
+/* What the loader looks at of a thread's latest operation. */
+struct begun {
+	__u64 number;		/* 0: not seen to begin, or it has ended */
+	__u32 thread;		/* id in the tracer's PID namespace; 0: not known */
+	__u32 pad;
+};
+
 /* The loader's own operation, by which it asks the kernel how it waits. */
 struct probe {
 	__u32 wanted;		/* in: look at the loader's own operations */
 	__u32 seen;		/* out: how many */
-	__u32 first;		/* out: which of the two programs the kernel runs first at an exit */
-	__u32 pad;
+	__u32 first;		/* out: which of the two programs runs first at an exit; 0: not known */
+	__u32 begun;		/* out: how many the LSM's program saw */
 	struct update_record last;	/* out: the latest */
 };
 

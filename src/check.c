@@ -89,18 +89,24 @@ static void describe_type(struct findings *findings, const struct type_mode *mod
 		      mode->map_pages ? mode->map_pages : "none");
 }
 
+static void found_gaps(struct findings *findings, const struct program_gaps *gaps)
+{
+	for (size_t i = 0; i < gaps->count; i++)
+		found(findings, "not traced", false, "%s: %s", gaps->items[i].what,
+		      gaps->items[i].why);
+}
+
 static void look_at_tracing(struct findings *findings, const struct handlers *handlers,
 			    const struct options *options)
 {
-	struct tracer_config config = {
+	const struct targets everything = TARGETS_NONE;
+	const struct tracer_config config = {
 		.handlers = handlers,
-		.cgroup_fd = -1,
+		.targets = &everything,
 		.max_vmas = options->max_vmas,
 	};
-	const struct tracer_gap *gaps;
 	char message[DETAIL_BYTES];
 	struct tracer *tracer;
-	size_t count;
 
 	tracer = tracer_start(&config, message, sizeof(message));
 	findings->traceable = tracer != NULL;
@@ -110,9 +116,7 @@ static void look_at_tracing(struct findings *findings, const struct handlers *ha
 	}
 	found(findings, "faults", true, "counting is %s; programs load and attach",
 	      tracer_is_exact(tracer) ? "exact" : "light");
-	gaps = tracer_gaps(tracer, &count);
-	for (size_t i = 0; i < count; i++)
-		found(findings, "not traced", false, "%s: %s", gaps[i].what, gaps[i].why);
+	found_gaps(findings, tracer_gaps(tracer));
 	found(findings, "kernel memory", true, "%.1f MiB for %u VMAs",
 	      (double)tracer_memory(tracer) / (1 << 20), options->max_vmas);
 	tracer_free(tracer);
@@ -148,7 +152,6 @@ static void look_at_updates(struct findings *findings, const struct handlers *ha
 		.own_tgid = handlers->own_tgid,
 		.pid_ns_level = handlers->pid_ns_level,
 	};
-	const struct program_gaps *gaps;
 	char message[DETAIL_BYTES];
 	struct update_tracer *tracer;
 	struct rcu_state rcu;
@@ -161,10 +164,7 @@ static void look_at_updates(struct findings *findings, const struct handlers *ha
 	rcu_look(&rcu);
 	update_tracer_waits(tracer, &rcu);
 	describe_waits(findings, &rcu);
-	gaps = update_tracer_gaps(tracer);
-	for (size_t i = 0; i < gaps->count; i++)
-		found(findings, "not traced", false, "%s: %s", gaps->items[i].what,
-		      gaps->items[i].why);
+	found_gaps(findings, update_tracer_gaps(tracer));
 	update_tracer_free(tracer);
 }
 

@@ -38,31 +38,24 @@ static uint32_t power_of_two_above(uint32_t value)
 static int attach(struct run *run, char *message)
 {
 	const struct options *options = run->options;
-	const struct targets *targets = &run->targets;
 	struct faults *faults = run->report;
 	struct tracer_config config = {
 		.handlers = &faults->handlers,
 		.light = options->light,
 		.no_time = options->no_time,
-		.pids = targets->pids,
-		.pid_count = targets->pid_count,
-		.descend = targets->descend,
-		.map_ids = targets->map_ids,
-		.map_count = targets->map_count,
-		.cgroup_fd = targets->cgroup_fd,
+		.targets = &run->targets,
 		.max_vmas = power_of_two_above(options->max_vmas),
 		.ring_bytes = options->ring_bytes,
 	};
-	const struct tracer_gap *gaps;
-	size_t count;
+	const struct program_gaps *gaps;
 
 	handlers_find(&faults->handlers);
 	faults->tracer = tracer_start(&config, message, MESSAGE_BYTES);
 	if (!faults->tracer)
 		return -EPERM;
-	gaps = tracer_gaps(faults->tracer, &count);
-	for (size_t i = 0; i < count; i++)
-		notice("not traced: %s: %s", gaps[i].what, gaps[i].why);
+	gaps = tracer_gaps(faults->tracer);
+	for (size_t i = 0; i < gaps->count; i++)
+		notice("not traced: %s: %s", gaps->items[i].what, gaps->items[i].why);
 	faults->table = vma_table_new(tracer_is_timed(faults->tracer),
 				      tracer_is_exact(faults->tracer));
 	if (!faults->table) {

@@ -22,17 +22,21 @@ void program_gap_add(struct program_gaps *gaps, const char *what, const char *wh
 	snprintf(gap->why, sizeof(gap->why), "%s", why);
 }
 
-/* The function that a program is attached to; NULL if it is attached to none. */
-static const char *target_of(const struct program_use *use)
+static bool needs_function(const struct program_use *use)
 {
 	const char *section = bpf_program__section_name(use->program);
+
+	return strstr(section, "fentry") || strstr(section, "fexit");
+}
+
+/* The function that a program is attached to; NULL if nothing names one. */
+static const char *target_of(const struct program_use *use)
+{
 	const char *slash;
 
-	if (!strstr(section, "fentry") && !strstr(section, "fexit"))
-		return NULL;
 	if (use->function)
 		return use->function;
-	slash = strchr(section, '/');
+	slash = strchr(bpf_program__section_name(use->program), '/');
 	return slash ? slash + 1 : NULL;
 }
 
@@ -45,9 +49,10 @@ size_t programs_keep_present(struct program_use *uses, size_t count, struct prog
 	for (size_t i = 0; i < count; i++) {
 		const char *function = target_of(&uses[i]);
 
-		if (function && (!btf ||
+		if (needs_function(&uses[i]) && (!function || !btf ||
 		    btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) < 0)) {
-			snprintf(why, sizeof(why), "this kernel's BTF has no function %s", function);
+			snprintf(why, sizeof(why), "this kernel's BTF has no function %s",
+				 function ? function : "of the name its mappings use");
 			program_gap_add(gaps, uses[i].what, why);
 			continue;
 		}

@@ -5,7 +5,6 @@
  * only when nothing can be counted is it a failure.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 #include "faults.h"
 #include "faults.skel.h"
 #include "records.h"
+#include "targets.h"
 #include "tracer.h"
 #include "vma_table.h"
 
@@ -35,8 +35,7 @@ struct tracer {
 	const struct fault_slot *slots;	/* mapped */
 	bool exact, timed;
 	bool detached;
-	struct tracer_gap gaps[TRACER_GAPS];
-	size_t gap_count;
+	struct program_gaps gaps;
 	struct vma_table *table;	/* while draining */
 	struct pending_row *pending;
 	size_t pending_count;
@@ -48,17 +47,6 @@ struct tracer {
 struct plan {
 	bool exact, timed;
 };
-
-static void add_gap(struct tracer *tracer, const char *what, const char *why)
-{
-	struct tracer_gap *gap;
-
-	if (tracer->gap_count == TRACER_GAPS)
-		return;
-	gap = &tracer->gaps[tracer->gap_count++];
-	gap->what = what;
-	snprintf(gap->why, sizeof(gap->why), "%s", why);
-}
 
 static bool is_lazy(const struct handlers *handlers, enum type_index type)
 {
@@ -134,10 +122,10 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 		skeleton->rodata->arena_vm_ops = handlers->types[TYPE_ARENA].vm_ops;
 	skeleton->rodata->exact = plan->exact;
 	skeleton->rodata->timed = plan->timed;
-	skeleton->rodata->by_tgid = config->pid_count > 0;
-	skeleton->rodata->by_descent = config->descend;
-	skeleton->rodata->by_cgroup = config->cgroup_fd >= 0;
-	skeleton->rodata->by_map = config->map_count > 0;
+	skeleton->rodata->by_tgid = config->targets->pid_count > 0;
+	skeleton->rodata->by_descent = config->targets->descend;
+	skeleton->rodata->by_cgroup = config->targets->cgroup_fd >= 0;
+	skeleton->rodata->by_map = config->targets->map_count > 0;
 	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
 	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
 	skeleton->rodata->max_entries = config->max_vmas;
@@ -147,6 +135,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	if (has_map_pages(handlers)) {
 		find_direct_map((__u64 *)skeleton->rodata->direct_map_at);
 		bpf_map__set_max_entries(skeleton->maps.claim_slots, CLAIM_SLOTS);
+		skeleton->bss->batches_by_table = true;
 	}
 
 	bpf_map__set_max_entries(skeleton->maps.vma_entries, config->max_vmas);
@@ -155,25 +144,17 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
 }
 
-/* A program, the function it wants, and what is missing without it. */
-struct attachment {
-	struct bpf_program *program;
-	struct bpf_link **link;
-	const char *function;	/* NULL: fixed by its section */
-	const char *what;
-};
+#define USES 32
 
-#define ATTACHMENTS 32
-
-static size_t add(struct attachment *list, size_t count, struct bpf_program *program,
+static size_t add(struct program_use *uses, size_t count, struct bpf_program *program,
 		  struct bpf_link **link, const char *function, const char *what)
 {
-	list[count] = (struct attachment){ program, link, function, what };
+	uses[count] = (struct program_use){ program, link, function, what };
 	return count + 1;
 }
 
 #define ADD(member, function, what) \
-	(count = add(list, count, skeleton->progs.member, &skeleton->links.member, function, what))
+	(count = add(uses, count, skeleton->progs.member, &skeleton->links.member, function, what))
 
 static const char *target_of(const struct handler *handler)
 {
@@ -184,8 +165,8 @@ static const char *target_of(const struct handler *handler)
  * What to attach, in this order: where PTEs are written first, so that no
  * handler's exit is seen whose installed page is not.
  */
-static size_t plan_attachments(struct faults_bpf *skeleton, const struct handlers *handlers,
-			       const struct plan *plan, struct attachment *list)
+static size_t plan_uses(struct faults_bpf *skeleton, const struct handlers *handlers,
+			const struct plan *plan, struct program_use *uses)
 {
 	const struct type_handlers *array = &handlers->types[TYPE_ARRAY];
 	const struct type_handlers *arena = &handlers->types[TYPE_ARENA];
@@ -196,24 +177,24 @@ static size_t plan_attachments(struct faults_bpf *skeleton, const struct handler
 		ADD(pte_installed, NULL, "exact counts");
 	if (target_of(&array->close)) {
 		ADD(array_close, array->close.name, "unmapped arrays and ring buffers");
-		ADD(array_close_twin, array->close.name, "unmapped arrays and ring buffers");
+		ADD(array_close_twin, array->close.name, NULL);
 	}
 	if (target_of(&array->open)) {
 		ADD(array_open, array->open.name, "arrays copied by fork, split or moved");
-		ADD(array_open_twin, array->open.name, "arrays copied by fork, split or moved");
+		ADD(array_open_twin, array->open.name, NULL);
 	}
 	if (target_of(&arena->close)) {
 		ADD(arena_close, arena->close.name, "unmapped arenas");
-		ADD(arena_close_twin, arena->close.name, "unmapped arenas");
+		ADD(arena_close_twin, arena->close.name, NULL);
 	}
 	if (target_of(&arena->open)) {
 		ADD(arena_open, arena->open.name, "moved arenas");
-		ADD(arena_open_twin, arena->open.name, "moved arenas");
+		ADD(arena_open_twin, arena->open.name, NULL);
 	}
 	ADD(process_forked, NULL, "the PIDs of forked processes");
 	ADD(map_mmap_enter, NULL, "the time of mmap");
 	ADD(map_mmap_exit, NULL, "mmap calls");
-	ADD(map_mmap_exit_twin, NULL, "mmap calls");
+	ADD(map_mmap_exit_twin, NULL, NULL);
 	if (!hook_handlers && any_lazy(handlers))
 		ADD(fault_signal, NULL, "failed faults");
 	if (hook_handlers && is_lazy(handlers, TYPE_ARRAY)) {
@@ -237,96 +218,7 @@ static size_t plan_attachments(struct faults_bpf *skeleton, const struct handler
 	return count;
 }
 
-/* Programs whose target this kernel does not have are gaps, not failures. */
-static size_t drop_missing(struct tracer *tracer, struct attachment *list, size_t count)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		const char *section = bpf_program__section_name(list[i].program);
-		const char *function = list[i].function ? list[i].function : strchr(section, '/');
-		bool needs_target = strstr(section, "fentry") || strstr(section, "fexit");
-
-		if (needs_target && !list[i].function && function)
-			function++;
-		if (needs_target && (!function || !btf ||
-		    btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) < 0)) {
-			char why[160];
-
-			snprintf(why, sizeof(why), "this kernel's BTF has no function %s",
-				 function ? function : "of the name its mappings use");
-			add_gap(tracer, list[i].what, why);
-			continue;
-		}
-		list[kept++] = list[i];
-	}
-	btf__free(btf);
-	return kept;
-}
-
-static int choose_programs(const struct attachment *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int error;
-
-		bpf_program__set_autoload(list[i].program, true);
-		if (!list[i].function)
-			continue;
-		error = bpf_program__set_attach_target(list[i].program, 0, list[i].function);
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
-static int set_filters(struct faults_bpf *skeleton, const struct tracer_config *config)
-{
-	const __u32 zero = 0;
-	const __u8 yes = 1;
-	__u32 key;
-
-	for (size_t i = 0; i < config->pid_count; i++) {
-		key = config->pids[i];
-		if (bpf_map__update_elem(skeleton->maps.traced_tgids, &key, sizeof(key),
-					 &yes, sizeof(yes), BPF_ANY))
-			return -errno;
-	}
-	for (size_t i = 0; i < config->map_count; i++)
-		if (bpf_map__update_elem(skeleton->maps.traced_maps, &config->map_ids[i],
-					 sizeof(__u32), &yes, sizeof(yes), BPF_ANY))
-			return -errno;
-	if (config->cgroup_fd >= 0 &&
-	    bpf_map__update_elem(skeleton->maps.traced_cgroup, &zero, sizeof(zero),
-				 &config->cgroup_fd, sizeof(int), BPF_ANY))
-		return -errno;
-	return 0;
-}
-
 /* ---- attach ---- */
-
-static bool attach_all(struct tracer *tracer, const struct attachment *list, size_t count,
-		       const struct ground *ground, struct bpf_program **refused)
-{
-	bool any = false;
-
-	*refused = NULL;
-	for (size_t i = 0; i < count; i++) {
-		char why[sizeof(tracer->gaps[0].why)];
-
-		*list[i].link = bpf_program__attach(list[i].program);
-		if (*list[i].link) {
-			any = true;
-			continue;
-		}
-		explain_failure(ground, STEP_ATTACH, errno, bpf_program__name(list[i].program),
-				why, sizeof(why));
-		add_gap(tracer, list[i].what, why);
-		if (!*refused)
-			*refused = list[i].program;
-	}
-	return any;
-}
 
 /* Enough for some of them to come in a batch, if a handler declines now and then. */
 #define SELFTEST_PAGES 64
@@ -335,7 +227,7 @@ static bool attach_all(struct tracer *tracer, const struct attachment *list, siz
  * Whether the hook that exact counting rests on sees pages come in; and
  * whether it sees batches.
  */
-static bool selftest_passes(struct faults_bpf *skeleton, const struct handlers *handlers)
+static bool selftest_passes(const struct faults_bpf *skeleton, const struct handlers *handlers)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	size_t page = sysconf(_SC_PAGESIZE), bytes = SELFTEST_PAGES * page;
@@ -362,13 +254,22 @@ static bool selftest_passes(struct faults_bpf *skeleton, const struct handlers *
 	return skeleton->bss->selftest_hits > 0;
 }
 
-/* After the self-test, if there was one: a batch not seen written is told by the page table. */
-static void choose_batch_counting(struct faults_bpf *skeleton, const struct handlers *handlers)
+/*
+ * Until the self-test has shown that set_pte_range() sees batches, and where it
+ * does not, they are told by the page table.
+ */
+static void choose_batch_counting(struct tracer *tracer, const struct handlers *handlers)
 {
+	struct faults_bpf *skeleton = tracer->skeleton;
+
 	if (!has_map_pages(handlers))
 		return;
 	skeleton->bss->batches_by_hook = skeleton->bss->selftest_batched > 0;
 	skeleton->bss->batches_by_table = !skeleton->bss->batches_by_hook;
+	if (skeleton->bss->batches_by_table && !skeleton->rodata->direct_map_at[0])
+		program_gap_add(&tracer->gaps, "the sizes of batches",
+			"this kernel's .map_pages does not use set_pte_range(), and where page tables "
+			"are is hidden; as root set kernel.kptr_restrict to 0 or 1");
 }
 
 static int on_record(void *context, void *data, size_t bytes);
@@ -404,115 +305,166 @@ static void close_skeleton(struct tracer *tracer)
 	tracer->skeleton = NULL;
 }
 
-enum outcome { STARTED, LOWERED, FAILED };
+/* All that one start needs, whichever of its plans works out. */
+struct start {
+	const struct tracer_config *config;
+	struct plan plan;
+	struct ground ground;
+	char *message;
+	size_t message_bytes;
+};
 
-/* One try of a plan; LOWERED: the plan asked too much and was changed. */
-static enum outcome try_plan(struct tracer *tracer, const struct tracer_config *config,
-			     struct plan *plan, const struct ground *ground, char *message,
-			     size_t message_bytes)
+static int give_up(const struct start *start, enum failed_step step, int error, const char *what)
 {
-	struct attachment list[ATTACHMENTS];
-	struct bpf_program *refused;
-	struct faults_bpf *skeleton;
-	size_t count;
+	explain_failure(&start->ground, step, error, what, start->message, start->message_bytes);
+	return -error;
+}
+
+static int load(struct tracer *tracer, const struct start *start, struct program_use *uses,
+		size_t *count)
+{
+	struct faults_bpf *skeleton = faults_bpf__open();
 	int error;
 
-	tracer->gap_count = 0;
-	tracer->skeleton = skeleton = faults_bpf__open();
-	if (!skeleton) {
-		explain_failure(ground, STEP_OPEN, errno, "the fault programs", message, message_bytes);
-		return FAILED;
-	}
-	set_constants(skeleton, config, plan);
-	count = plan_attachments(skeleton, config->handlers, plan, list);
-	count = drop_missing(tracer, list, count);
-	error = choose_programs(list, count);
-	if (error) {
-		explain_failure(ground, STEP_BTF, -error, "the fault programs", message, message_bytes);
-		return FAILED;
-	}
-	if (faults_bpf__load(skeleton)) {
-		explain_failure(ground, STEP_LOAD, errno, "the fault programs", message, message_bytes);
-		return FAILED;
-	}
-	error = set_filters(skeleton, config);
-	if (error) {
-		explain_failure(ground, STEP_MAP, -error, "the filters", message, message_bytes);
-		return FAILED;
-	}
+	tracer->gaps.count = 0;
+	tracer->skeleton = skeleton;
+	if (!skeleton)
+		return give_up(start, STEP_OPEN, errno, "the fault programs");
+	set_constants(skeleton, start->config, &start->plan);
+	*count = plan_uses(skeleton, start->config->handlers, &start->plan, uses);
+	*count = programs_keep_present(uses, *count, &tracer->gaps);
+	error = programs_select(uses, *count);
+	if (error)
+		return give_up(start, STEP_BTF, -error, "the fault programs");
+	if (faults_bpf__load(skeleton))
+		return give_up(start, STEP_LOAD, errno, "the fault programs");
+	return 0;
+}
+
+static int fill_and_open(struct tracer *tracer, const struct start *start)
+{
+	const struct filter_maps filters = {
+		tracer->skeleton->maps.traced_tgids, tracer->skeleton->maps.traced_maps,
+		tracer->skeleton->maps.traced_cgroup,
+	};
+	int error = filters_fill(&filters, start->config->targets);
+
+	if (error)
+		return give_up(start, STEP_MAP, -error, "the filters");
 	error = open_ring(tracer);
-	if (error) {
-		explain_failure(ground, STEP_RING, -error, "the ring buffer", message, message_bytes);
-		return FAILED;
-	}
-	if (!attach_all(tracer, list, count, ground, &refused)) {
-		snprintf(message, message_bytes, "%s", tracer->gap_count ?
-			 tracer->gaps[0].why : "this kernel has nothing that could be traced");
-		return FAILED;
-	}
+	return error ? give_up(start, STEP_RING, -error, "the ring buffer") : 0;
+}
+
+static bool lacks_pair(const struct tracer_config *config, enum type_index type,
+		       const struct bpf_link *enter, const struct bpf_link *exit)
+{
+	return is_lazy(config->handlers, type) && (!enter || !exit);
+}
+
+enum outcome { STARTED, LOWERED, FAILED };
+
+/* What the attached programs see; LOWERED: the plan asked too much and was changed. */
+static enum outcome judge(const struct tracer *tracer, struct start *start)
+{
+	const struct faults_bpf *skeleton = tracer->skeleton;
+	const struct tracer_config *config = start->config;
+	struct plan *plan = &start->plan;
+
 	if (plan->exact && any_lazy(config->handlers) &&
 	    (!skeleton->links.pte_installed || !selftest_passes(skeleton, config->handlers))) {
 		plan->exact = false;
 		return LOWERED;
 	}
 	/* half a pair would count exits without times, or raced runs that were none */
-	if (plan->exact && plan->timed && refused &&
-	    ((is_lazy(config->handlers, TYPE_ARRAY) &&
-	      (!skeleton->links.array_fault_enter || !skeleton->links.array_fault_exit)) ||
-	     (is_lazy(config->handlers, TYPE_ARENA) &&
-	      (!skeleton->links.arena_fault_enter || !skeleton->links.arena_fault_exit)))) {
+	if (plan->exact && plan->timed &&
+	    (lacks_pair(config, TYPE_ARRAY, skeleton->links.array_fault_enter,
+			skeleton->links.array_fault_exit) ||
+	     lacks_pair(config, TYPE_ARENA, skeleton->links.arena_fault_enter,
+			skeleton->links.arena_fault_exit))) {
 		plan->timed = false;
 		return LOWERED;
 	}
 	return STARTED;
 }
 
+static enum outcome try_plan(struct tracer *tracer, struct start *start)
+{
+	struct program_use uses[USES];
+	size_t count;
+
+	if (load(tracer, start, uses, &count) || fill_and_open(tracer, start))
+		return FAILED;
+	if (!programs_attach(uses, count, &start->ground, &tracer->gaps)) {
+		snprintf(start->message, start->message_bytes, "%s", tracer->gaps.count ?
+			 tracer->gaps.items[0].why : "this kernel has nothing that could be traced");
+		return FAILED;
+	}
+	return judge(tracer, start);
+}
+
+/* Why a plan was lowered, while its programs are still there. */
+static void explain_lowering(const struct tracer *tracer, bool was_exact, char *why, size_t bytes)
+{
+	const struct program_gaps *gaps = &tracer->gaps;
+
+	if (was_exact)
+		snprintf(why, bytes, "set_pte_range() %s", tracer->skeleton->links.pte_installed ?
+			 "is there but does not see pages come in" : "cannot be hooked here");
+	else
+		snprintf(why, bytes, "%s", gaps->count ? gaps->items[gaps->count - 1].why :
+			 "the handlers cannot be hooked");
+}
+
+static bool start_best(struct tracer *tracer, struct start *start)
+{
+	char not_exact[512] = "", not_timed[512] = "";
+	const struct tracer_config *config = start->config;
+	enum outcome outcome;
+
+	do {
+		struct plan before = start->plan;
+
+		if (tracer->skeleton)
+			close_skeleton(tracer);
+		outcome = try_plan(tracer, start);
+		if (before.exact && !start->plan.exact)
+			explain_lowering(tracer, true, not_exact, sizeof(not_exact));
+		if (before.timed && !start->plan.timed)
+			explain_lowering(tracer, false, not_timed, sizeof(not_timed));
+	} while (outcome == LOWERED);
+	if (outcome == FAILED)
+		return false;
+	tracer->exact = start->plan.exact;
+	tracer->timed = start->plan.timed;
+	if (not_exact[0])
+		program_gap_add(&tracer->gaps, "exact counting; it is light instead", not_exact);
+	if (not_timed[0])
+		program_gap_add(&tracer->gaps, "handler times", not_timed);
+	choose_batch_counting(tracer, config->handlers);
+	return true;
+}
+
 struct tracer *tracer_start(const struct tracer_config *config, char *message,
 			    size_t message_bytes)
 {
-	struct plan plan = { .exact = !config->light, .timed = !config->no_time };
+	struct start start = {
+		.config = config,
+		.plan = { .exact = !config->light, .timed = !config->no_time },
+		.message = message,
+		.message_bytes = message_bytes,
+	};
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
-	char lowered[TRACER_GAPS][512];
-	size_t lowered_count = 0;
-	enum outcome outcome;
-	struct ground ground;
 
 	if (!tracer) {
 		snprintf(message, message_bytes, "out of memory");
 		return NULL;
 	}
-	ground_look(&ground);
-	ground_try_programs(&ground);
-	for (;;) {
-		bool was_exact = plan.exact;
-
-		outcome = try_plan(tracer, config, &plan, &ground, message, message_bytes);
-		if (outcome != LOWERED)
-			break;
-		snprintf(lowered[lowered_count++], sizeof(lowered[0]), "%s",
-			 was_exact != plan.exact ?
-			 (tracer->skeleton->links.pte_installed ?
-			  "set_pte_range() is there but does not see pages come in" :
-			  "set_pte_range() cannot be hooked here") :
-			 tracer->gaps[tracer->gap_count - 1].why);
-		close_skeleton(tracer);
-	}
-	if (outcome == FAILED) {
+	ground_look(&start.ground);
+	ground_try_programs(&start.ground);
+	if (!start_best(tracer, &start)) {
 		tracer_free(tracer);
 		return NULL;
 	}
-	tracer->exact = plan.exact;
-	tracer->timed = plan.timed;
-	choose_batch_counting(tracer->skeleton, config->handlers);
-	if (has_map_pages(config->handlers) && tracer->skeleton->bss->batches_by_table &&
-	    !tracer->skeleton->rodata->direct_map_at[0])
-		add_gap(tracer, "the sizes of batches",
-			"this kernel's .map_pages does not use set_pte_range(), and where page tables "
-			"are is hidden; as root set kernel.kptr_restrict to 0 or 1");
-	if (!plan.exact && !config->light)
-		add_gap(tracer, "exact counting; it is light instead", lowered[0]);
-	if (!plan.timed && !config->no_time)
-		add_gap(tracer, "handler times", lowered[lowered_count - 1]);
 	return tracer;
 }
 
@@ -526,10 +478,9 @@ bool tracer_is_timed(const struct tracer *tracer)
 	return tracer->timed;
 }
 
-const struct tracer_gap *tracer_gaps(const struct tracer *tracer, size_t *count)
+const struct program_gaps *tracer_gaps(const struct tracer *tracer)
 {
-	*count = tracer->gap_count;
-	return tracer->gaps;
+	return &tracer->gaps;
 }
 
 /* ---- collect ---- */
@@ -647,24 +598,13 @@ int tracer_collect(struct tracer *tracer, struct vma_table *table)
 
 /* ---- losses ---- */
 
-static uint64_t misses_of(const struct bpf_program *program)
-{
-	struct bpf_prog_info info = {};
-	__u32 bytes = sizeof(info);
-	int fd = bpf_program__fd(program);
-
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &bytes))
-		return 0;
-	return info.recursion_misses;
-}
-
 void tracer_losses(struct tracer *tracer, struct losses *losses)
 {
 	struct faults_bpf *skeleton = tracer->skeleton;
-	uint64_t exits = misses_of(skeleton->progs.array_fault_exit) +
-			 misses_of(skeleton->progs.arena_fault_exit);
-	uint64_t batch_exits = misses_of(skeleton->progs.array_pages_exit) +
-			       misses_of(skeleton->progs.arena_pages_exit);
+	uint64_t exits = program_misses(skeleton->progs.array_fault_exit) +
+			 program_misses(skeleton->progs.arena_fault_exit);
+	uint64_t batch_exits = program_misses(skeleton->progs.array_pages_exit) +
+			       program_misses(skeleton->progs.arena_pages_exit);
 	uint64_t counted = 0;	/* of exits, runs whose page was counted all the same */
 
 	memset(losses, 0, sizeof(*losses));
@@ -677,7 +617,7 @@ void tracer_losses(struct tracer *tracer, struct losses *losses)
 	if (!skeleton->bss->batches_by_hook)
 		losses->recursion += batch_exits;
 	if (tracer->exact) {
-		losses->recursion += misses_of(skeleton->progs.pte_installed);
+		losses->recursion += program_misses(skeleton->progs.pte_installed);
 		losses->unseen_runs = exits > counted ? exits - counted : 0;
 	} else {
 		losses->recursion += exits;

@@ -9,34 +9,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "handlers.h"
 #include "model.h"
+#include "programs.h"
 
+struct targets;
 struct vma_table;
 struct tracer;
 
 struct tracer_config {
 	const struct handlers *handlers;
 	bool light, no_time;
-	const pid_t *pids;	/* as the tracer's PID namespace numbers them */
-	size_t pid_count;
-	bool descend;		/* trace their children, too */
-	const uint32_t *map_ids;
-	size_t map_count;
-	int cgroup_fd;		/* of a cgroup v2 directory; -1: none */
+	const struct targets *targets;
 	uint32_t max_vmas;	/* a power of two */
 	uint32_t ring_bytes;	/* 0: the default */
 };
-
-/* A program that is not attached, and why; the run goes on without it. */
-struct tracer_gap {
-	const char *what;	/* "the time in arena faults", static */
-	char why[512];
-};
-
-#define TRACER_GAPS 12
 
 /*
  * Loads and attaches. NULL if nothing can be traced: message then holds the
@@ -47,7 +35,7 @@ struct tracer *tracer_start(const struct tracer_config *config, char *message,
 			    size_t message_bytes);
 bool tracer_is_exact(const struct tracer *tracer);
 bool tracer_is_timed(const struct tracer *tracer);
-const struct tracer_gap *tracer_gaps(const struct tracer *tracer, size_t *count);
+const struct program_gaps *tracer_gaps(const struct tracer *tracer);
 
 /* A file descriptor to wait on: readable when the ring wants to be drained. */
 int tracer_fd(const struct tracer *tracer);

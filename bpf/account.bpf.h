@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One fault: what it is, how it is counted in the entry of its VMA, and the
+ * slot where a thread notes its handler run until the PTE is written. A slot is
+ * found by the run's struct vm_fault, which lives on the thread's own stack.
+ */
+#ifndef LAZYFAULT_ACCOUNT_BPF_H
+#define LAZYFAULT_ACCOUNT_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "compat.bpf.h"
+#include "hist.bpf.h"
+#include "vmas.bpf.h"
+
+/* Set by the loader. */
+const volatile bool timed = true;	/* the handlers are hooked */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FAULT_SLOTS);
+	__type(key, __u32);
+	__type(value, struct fault_slot);
+} fault_slots SEC(".maps");
+
+#define UNTIMED_EXIT_SEEN (~0ULL)
+#define UNTIMED_EXIT_MISSED (~0ULL - 1)
+
+static __always_inline __u32 origin_of(struct vm_fault *vmf, __u32 flags)
+{
+	struct syscall_now now = {};
+	struct task_struct *task;
+
+	if (flags & FAULT_FLAG_USER)
+		return ORIGIN_USER;
+	task = bpf_get_current_task_btf();
+	if (task->mm != vmf->vma->vm_mm)
+		return ORIGIN_REMOTE;
+	read_syscall(task, &now);
+	return now.populates ? ORIGIN_POPULATE : ORIGIN_KERNEL;
+}
+
+/* One fault as it is counted. */
+struct fault {
+	__u64 address;
+	__u64 elapsed;		/* ns, or one of UNTIMED_* */
+	__u32 access, origin, lock;
+	bool failed;
+};
+
+static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, __u64 elapsed,
+				     bool failed)
+{
+	__u32 flags = vmf->flags;
+
+	fault->address = vmf->address;
+	fault->elapsed = elapsed;
+	fault->access = flags & FAULT_FLAG_WRITE ? ACCESS_WRITE : ACCESS_READ;
+	fault->lock = flags & FAULT_FLAG_VMA_LOCK ? UNDER_VMA_LOCK : UNDER_MMAP_LOCK;
+	fault->origin = origin_of(vmf, flags);
+	fault->failed = failed;
+}
+
+static __always_inline void account_place(struct vma_entry *entry, __u64 address)
+{
+	__u64 bin = (address - entry->record.identity.where_start) >> (entry->bin_shift & 63);
+
+	count(&entry->record.counts.where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
+}
+
+static __always_inline void account(struct vma_entry *entry, struct fault *fault)
+{
+	struct vma_counts *counts = &entry->record.counts;
+
+	count(&counts->cells[fault->access & 1][fault->origin & (ORIGINS - 1)][fault->lock & 1]);
+	if (fault->failed)
+		count(&counts->failed);
+	else
+		account_place(entry, fault->address);
+	if (!timed)
+		return;
+	if (fault->elapsed == UNTIMED_EXIT_SEEN) {
+		count(&counts->untimed_exit_seen);
+	} else if (fault->elapsed == UNTIMED_EXIT_MISSED) {
+		count(&counts->untimed_exit_missed);
+		count(&cpu_stats()->exit_missed);
+	} else {
+		dist_add(&counts->fault_ns, NS_SLOTS, fault->elapsed);
+	}
+}
+
+static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
+{
+	__u32 number = mix(vmf) >> 51;	/* 13 bits: FAULT_SLOTS */
+
+	return bpf_map_lookup_elem(&fault_slots, &number);
+}
+
+/*
+ * Another thread's run holds the slot: hands off, or its time would be lost
+ * and its exit counted twice. What is older than a second is a leftover.
+ */
+static __always_inline bool slot_is_taken(struct fault_slot *slot, struct vm_fault *vmf, __u64 now)
+{
+	return slot->state != SLOT_FREE && slot->vmf != (__u64)vmf &&
+	       now - slot->start < 1000000000;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Hashes kernel pointers, on which the verifier allows no arithmetic but the
+ * difference of two.
+ */
+#ifndef LAZYFAULT_HASH_BPF_H
+#define LAZYFAULT_HASH_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+static __u64 anchor __attribute__((aligned(64)));
+
+/*
+ * Spreads a pointer's bits. The verifier allows no arithmetic on a pointer
+ * but the difference of two, which is a plain number: taken from a fixed
+ * place it is as good as the address.
+ */
+static __always_inline __u64 mix(void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 -= %1" : "+r"(number) : "r"(&anchor));
+	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* The same of an address that is a number already. */
+static __u64 anchor_number;
+
+static __always_inline __u64 mix_number(__u64 number)
+{
+	*(volatile __u64 *)&anchor_number = (__u64)&anchor;
+	number -= *(volatile __u64 *)&anchor_number;
+	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
+}
+
+#endif

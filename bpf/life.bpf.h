@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How VMAs come and go: mmap, copies by fork, splits and moves, and the time
+ * that a map's mmap handler took.
+ */
+#ifndef LAZYFAULT_LIFE_BPF_H
+#define LAZYFAULT_LIFE_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+
+#include "compat.bpf.h"
+#include "vmas.bpf.h"
+
+/* What a program on a handler tells those that come after it. */
+struct mmap_slot {
+	__u64 vma;
+	__u64 start;
+	__u64 done;		/* the VMA that the first of two twins has seen to */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MMAP_SLOTS);
+	__type(key, __u32);
+	__type(value, struct mmap_slot);
+} mmap_slots SEC(".maps");
+
+static __always_inline struct mmap_slot *mmap_slot_of(struct vm_area_struct *vma)
+{
+	__u32 number = mix(vma) >> 54;	/* 10 bits: MMAP_SLOTS */
+
+	return bpf_map_lookup_elem(&mmap_slots, &number);
+}
+
+static __always_inline int mmap_entered(struct vm_area_struct *vma)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+
+	if (!slot)
+		return 0;
+	slot->start = bpf_ktime_get_ns();
+	slot->vma = (__u64)vma;
+	slot->done = 0;
+	return 0;
+}
+
+static __always_inline void map_mmapped(struct vm_area_struct *vma, __u32 flags, __u64 ns)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct syscall_now now = {};
+
+	retire(vma, false);
+	if (!tgid_passes(task) || !map_passes(map_of_vma(vma))) {
+		if (!by_cgroup)
+			insert_key(vma, ENTRY_FILTERED);
+		return;
+	}
+	read_syscall(task, &now);
+	if (now.mmap_populate)
+		flags |= VMA_MMAP_POPULATE;
+	make_entry(vma, flags, ns);
+}
+
+static __always_inline int mmap_left(struct vm_area_struct *vma, int ret)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+	__u32 flags = 0;
+	__u64 ns = 0;
+
+	if (!slot)
+		return 0;
+	if (slot->done == (__u64)vma) {
+		slot->done = 0;
+		return 0;
+	}
+	if (slot->vma == (__u64)vma) {
+		ns = bpf_ktime_get_ns() - slot->start;
+		flags = VMA_MMAP_SEEN;
+		slot->vma = 0;
+	}
+	slot->done = (__u64)vma;
+	if (!ret && !is_own(bpf_get_current_task_btf()))
+		map_mmapped(vma, flags, ns);
+	return 0;
+}
+
+/* A VMA is copied by fork, or split, or moved by mremap. */
+static __always_inline int vma_opened(struct vm_area_struct *vma)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool forked = task->mm != vma->vm_mm;
+	struct mm_owner nobody_yet = {};
+	__u64 mm = (__u64)vma->vm_mm;
+
+	if (is_own(task))
+		return 0;
+	retire(vma, false);
+	/* with -p a child is another process, and not named */
+	if (!tgid_passes(task) || (forked && by_tgid && !by_descent) ||
+	    !map_passes(map_of_vma(vma))) {
+		if (!by_cgroup)
+			insert_key(vma, ENTRY_FILTERED);
+		return 0;
+	}
+	if (forked)
+		bpf_map_update_elem(&forked_mms, &mm, &nobody_yet, BPF_ANY);
+	make_entry(vma, forked ? VMA_FORKED : VMA_OPENED, 0);
+	return 0;
+}
+
+static __always_inline int open_entered(struct vm_area_struct *vma)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+
+	if (slot)
+		slot->done = (__u64)vma;
+	return vma_opened(vma);
+}
+
+static __always_inline int open_left(struct vm_area_struct *vma)
+{
+	struct mmap_slot *slot = mmap_slot_of(vma);
+
+	if (slot && slot->done == (__u64)vma) {
+		slot->done = 0;
+		return 0;
+	}
+	return vma_opened(vma);
+}
+
+/* The child's PID, which the VMAs that fork copied do not have yet. */
+static __always_inline void name_child(struct task_struct *child)
+{
+	__u64 mm = (__u64)child->mm;
+	struct mm_owner *owner = bpf_map_lookup_elem(&forked_mms, &mm);
+
+	if (!owner)
+		return;
+	bpf_probe_read_kernel_str(owner->comm, COMM_BYTES, &child->comm);
+	owner->pid = visible_tgid(child);
+}
+
+#endif

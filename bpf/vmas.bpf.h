@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The table of VMAs: each one that the filters let pass has an entry with its
+ * counts, from its mmap or first fault until it closes, when the entry goes to
+ * the ring buffer.
+ *
+ * Every entry is cumulative. What the ring has no room for stays here and goes
+ * with the next walk (walk.bpf.h).
+ */
+#ifndef LAZYFAULT_VMAS_BPF_H
+#define LAZYFAULT_VMAS_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "records.h"
+#include "faults.h"
+#include "compat.bpf.h"
+#include "hash.bpf.h"
+#include "process.bpf.h"
+
+/* Set by the loader. */
+const volatile __u32 max_entries;	/* of vma_entries */
+const volatile __u32 bucket_mask;	/* buckets - 1, a power of two */
+const volatile __u32 page_shift = 12;
+const volatile __u32 ring_half;		/* bytes */
+
+/* Events that no row has. */
+struct fault_stats stats[STATS_CPUS];
+
+/* Where an entry of the table stands. */
+struct key_bucket {
+	__u64 key[BUCKET_WAYS];		/* struct vm_area_struct *; 0: free */
+	__u32 entry[BUCKET_WAYS];	/* index, or ENTRY_FILTERED */
+};
+
+/* Indexes that are none. */
+#define ENTRY_FILTERED 0xffffffff	/* the filters leave this VMA out */
+#define ENTRY_NO_ROOM 0xfffffffe	/* the table is full */
+#define ENTRY_OWN 0xfffffffd		/* the tracer's own mapping */
+#define ENTRY_NONE_ABOVE 0xfffffff0
+
+/*
+ * Who takes an entry from LIVE to CLOSING ships it. CLOSED: it found the ring
+ * full, and the next walk ships it.
+ */
+enum entry_use { ENTRY_FREE, ENTRY_LIVE, ENTRY_CLOSING, ENTRY_CLOSED };
+
+struct vma_entry {
+	struct vma_record record;
+	__u64 key;		/* struct vm_area_struct * */
+	__u64 mm;
+	__u64 map;
+	__u64 shipped;		/* activity() when last shipped */
+	__u32 bin_shift;	/* log2 of a bin's bytes */
+	__u32 use;		/* enum entry_use */
+	__u32 suspect;		/* walks that found its VMA detached */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct key_bucket);
+} vma_keys SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct vma_entry);
+} vma_entries SEC(".maps");
+
+/* Last in, first out, so that used indexes stay low and walks short. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, 1);
+	__uint(value_size, sizeof(__u32));
+} free_entries SEC(".maps");
+
+/* Only the first fault on a VMA mapped earlier races to make its entry. */
+struct insert_lock {
+	struct bpf_spin_lock lock;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, INSERT_LOCKS);
+	__type(key, __u32);
+	__type(value, struct insert_lock);
+} insert_locks SEC(".maps");
+
+/* Whose a new mm is: while fork copies VMAs the child has no PID yet. */
+struct mm_owner {
+	__u32 pid;
+	char comm[COMM_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, struct mm_owner);
+} forked_mms SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+__u64 next_id = 1;
+__u32 high_water;	/* entries at and above this index were never used */
+__u64 selftest_hits;	/* PTEs seen installed in the tracer's own mappings */
+
+static __always_inline struct fault_stats *cpu_stats(void)
+{
+	return &stats[bpf_get_smp_processor_id() & (STATS_CPUS - 1)];
+}
+
+static __always_inline void count(__u64 *counter)
+{
+	__sync_fetch_and_add(counter, 1);
+}
+
+/* ---- the table: VMA -> entry ------------------------------------------ */
+
+/* A VMA is at least 64-byte aligned. */
+static __always_inline __u32 bucket_of(void *vma)
+{
+	return (__u32)(mix(vma) >> 32) & bucket_mask;
+}
+
+/* The way of a bucket that holds vma, or -1. */
+static __always_inline int way_of(struct key_bucket *bucket, void *vma)
+{
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (bucket->key[way] == (__u64)vma)
+			return way;
+	return -1;
+}
+
+static __always_inline bool find_in_bucket(__u32 number, void *vma, __u32 *index)
+{
+	struct key_bucket *bucket = bpf_map_lookup_elem(&vma_keys, &number);
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (bucket->key[way] == (__u64)vma) {
+			*index = bucket->entry[way];
+			return true;
+		}
+	return false;
+}
+
+/* A VMA's index, or one of those that are none; false if it is not known. */
+static __always_inline bool find_index(void *vma, __u32 *index)
+{
+	__u32 number = bucket_of(vma);
+
+	return find_in_bucket(number, vma, index) ||
+	       find_in_bucket(number ^ 1, vma, index);
+}
+
+static __always_inline bool claim_way(struct key_bucket *bucket, void *vma, __u32 index)
+{
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (!bucket->key[way]) {
+			bucket->entry[way] = index;
+			/* a full barrier: who sees the key sees the index */
+			__sync_lock_test_and_set(&bucket->key[way], (__u64)vma);
+			return true;
+		}
+	return false;
+}
+
+enum insert_result { INSERTED, EXISTED, NO_ROOM };
+
+static __noinline int insert_key(struct vm_area_struct *vma, __u32 index)
+{
+	__u32 first = bucket_of(vma), second = first ^ 1;
+	__u32 lock = (first >> 1) & (INSERT_LOCKS - 1);
+	struct insert_lock *guard = bpf_map_lookup_elem(&insert_locks, &lock);
+	struct key_bucket *a = bpf_map_lookup_elem(&vma_keys, &first);
+	struct key_bucket *b = bpf_map_lookup_elem(&vma_keys, &second);
+	int result = NO_ROOM;
+
+	if (!guard || !a || !b)
+		return NO_ROOM;
+	bpf_spin_lock(&guard->lock);
+	if (way_of(a, vma) >= 0 || way_of(b, vma) >= 0)
+		result = EXISTED;
+	else if (claim_way(a, vma, index) || claim_way(b, vma, index))
+		result = INSERTED;
+	bpf_spin_unlock(&guard->lock);
+	return result;
+}
+
+static __always_inline bool remove_from_bucket(__u32 number, __u64 vma, __u32 index)
+{
+	struct key_bucket *bucket = bpf_map_lookup_elem(&vma_keys, &number);
+
+	if (!bucket)
+		return false;
+#pragma unroll
+	for (int way = 0; way < BUCKET_WAYS; way++)
+		if (bucket->key[way] == vma && bucket->entry[way] == index) {
+			__sync_lock_test_and_set(&bucket->key[way], 0);
+			return true;
+		}
+	return false;
+}
+
+/* `number`: the VMA's bucket. */
+static __noinline int remove_key(__u32 number, __u64 vma, __u32 index)
+{
+	return remove_from_bucket(number, vma, index) ||
+	       remove_from_bucket(number ^ 1, vma, index);
+}
+
+/* ---- entries: made, retired, shipped ---------------------------------- */
+
+static __always_inline void fill_place(struct vma_entry *entry, struct vm_area_struct *vma)
+{
+	struct vma_identity *identity = &entry->record.identity;
+	__u64 start = vma->vm_start, pages = (vma->vm_end - start) >> page_shift;
+	__u32 shift = 0;
+
+	/* bins are a power of two wide, so that a fault need not divide */
+	for (int i = 0; i < 48 && ((__u64)WHERE_BINS << shift) < pages; i++)
+		shift++;
+	identity->start = start;
+	identity->end = vma->vm_end;
+	identity->map_offset_pages = vma->vm_pgoff;
+	identity->where_start = start;
+	identity->where_shift = shift;
+	entry->bin_shift = shift + page_shift;
+}
+
+static __always_inline void fill_map(struct vma_entry *entry, struct bpf_map *map)
+{
+	entry->record.identity.map_id = BPF_CORE_READ(map, id);
+	entry->record.identity.map_type = BPF_CORE_READ(map, map_type);
+	bpf_probe_read_kernel_str(entry->record.identity.map_name, MAP_NAME_BYTES, &map->name);
+}
+
+static __always_inline void fill_owner(struct vma_entry *entry, struct task_struct *task)
+{
+	struct task_struct *leader = task->group_leader;
+
+	entry->record.identity.pid = visible_tgid(task);
+	bpf_probe_read_kernel_str(entry->record.identity.comm, COMM_BYTES, &leader->comm);
+}
+
+static __always_inline void clear_record(struct vma_record *record)
+{
+	__u64 *words = (__u64 *)record;
+
+	for (__u32 i = 0; i < sizeof(*record) / sizeof(__u64); i++)
+		*(volatile __u64 *)&words[i] = 0;
+	record->counts.fault_ns.min = ~0ULL;
+	record->counts.batch_ns.min = ~0ULL;
+	record->counts.batch_pages.min = ~0ULL;
+}
+
+static __always_inline bool take_free_index(__u32 *index)
+{
+	if (!bpf_map_pop_elem(&free_entries, index))
+		return true;
+	if (high_water >= max_entries)
+		return false;
+	*index = __sync_fetch_and_add(&high_water, 1);
+	return *index < max_entries;
+}
+
+static __always_inline void give_back(struct vma_entry *entry, __u32 index)
+{
+	entry->use = ENTRY_FREE;
+	bpf_map_push_elem(&free_entries, &index, BPF_ANY);
+}
+
+/*
+ * Makes the entry of a VMA that passed the filters. Its owner is the running
+ * task, or not known yet while fork copies the VMA.
+ */
+static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u64 mmap_ns)
+{
+	struct vma_entry *entry;
+	__u32 index = 0, found;
+	int result;
+
+	if (!take_free_index(&index))
+		return ENTRY_NO_ROOM;
+	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	if (!entry)
+		return ENTRY_NO_ROOM;
+
+	clear_record(&entry->record);
+	fill_place(entry, vma);
+	fill_map(entry, map_of_vma(vma));
+	if (!(flags & VMA_FORKED))
+		fill_owner(entry, bpf_get_current_task_btf());
+	entry->record.header.type = RECORD_VMA;
+	entry->record.header.state = VMA_MAPPED;
+	entry->record.identity.flags = flags;
+	entry->record.identity.mmap_ns = mmap_ns;
+	entry->record.identity.id = __sync_fetch_and_add(&next_id, 1);
+	entry->mm = (__u64)vma->vm_mm;
+	entry->map = (__u64)map_of_vma(vma);
+	entry->key = (__u64)vma;
+	entry->shipped = 0;
+	entry->suspect = 0;
+
+	result = insert_key(vma, index);
+	if (result == INSERTED) {
+		entry->use = ENTRY_LIVE;
+		return index;
+	}
+	give_back(entry, index);
+	if (result == EXISTED && find_index(vma, &found))
+		return found;
+	return ENTRY_NO_ROOM;
+}
+
+/* A process that fork made had no PID yet when its VMAs were copied. */
+static __always_inline void name_forked(struct vma_entry *entry)
+{
+	struct mm_owner *owner;
+
+	if (entry->record.identity.pid)
+		return;
+	owner = bpf_map_lookup_elem(&forked_mms, &entry->mm);
+	if (!owner)
+		return;
+	entry->record.identity.pid = owner->pid;
+	__builtin_memcpy(entry->record.identity.comm, owner->comm, COMM_BYTES);
+}
+
+/* Wakes the reader only when the ring is half full; it drains by a timer. */
+static __always_inline __u64 wakeup_flag(void)
+{
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > ring_half ?
+		BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline bool begin_closing(struct vma_entry *entry)
+{
+	return __sync_val_compare_and_swap(&entry->use, ENTRY_LIVE, ENTRY_CLOSING) == ENTRY_LIVE;
+}
+
+static __always_inline bool ship_closed(struct vma_entry *entry, __u32 index, __u64 flags)
+{
+	entry->record.header.state = VMA_UNMAPPED;
+	if (bpf_ringbuf_output(&records, &entry->record, sizeof(entry->record), flags)) {
+		entry->use = ENTRY_CLOSED;
+		return false;
+	}
+	give_back(entry, index);
+	return true;
+}
+
+static __always_inline void refresh_place(struct vma_entry *entry, struct vm_area_struct *vma)
+{
+	entry->record.identity.start = vma->vm_start;
+	entry->record.identity.end = vma->vm_end;
+	entry->record.identity.map_offset_pages = vma->vm_pgoff;
+}
+
+/*
+ * Takes a VMA out of the table. No fault is under way on it: its mm is locked
+ * for writing, or gone. `closes`: it is this VMA that closes; else its close
+ * was missed, and the same address is another VMA by now.
+ */
+static __noinline int retire(struct vm_area_struct *vma, bool closes)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct vma_entry *entry;
+	__u32 index;
+
+	if (!find_index(vma, &index))
+		return 0;
+	remove_key(bucket_of(vma), (__u64)vma, index);
+	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	if (!entry || entry->key != (__u64)vma || !begin_closing(entry))
+		return 0;
+	name_forked(entry);
+	if (closes) {
+		/* a split moves the ends of a VMA without a word to its handlers */
+		refresh_place(entry, vma);
+		if (!entry->record.identity.pid &&
+		    ((__u64)task->mm == entry->mm || (__u64)task->active_mm == entry->mm))
+			fill_owner(entry, task);
+	}
+	entry->key = 0;
+	if (!ship_closed(entry, index, wakeup_flag()))
+		count(&cpu_stats()->closed_late);
+	return 0;
+}
+
+/* ---- a VMA that is not in the table ------------------------------------ */
+
+/* Whose mapping it is: mm->owner exists only with CONFIG_MEMCG. */
+static __always_inline bool remote_owner_passes(struct vm_area_struct *vma)
+{
+	struct task_struct *owner;
+
+	if (!by_tgid && !by_cgroup)
+		return true;
+	if (by_cgroup || !bpf_core_field_exists(vma->vm_mm->owner))
+		return false;
+	owner = vma->vm_mm->owner;
+	return owner && tgid_passes(owner);
+}
+
+/* Decides on a VMA that the table does not have, and remembers the decision. */
+static __noinline __u32 consider(struct vm_area_struct *vma)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool own = task->mm == vma->vm_mm, passes;
+
+	if (is_own(task))
+		return ENTRY_OWN;
+	passes = own ? tgid_passes(task) : remote_owner_passes(vma);
+	if (passes && map_passes(map_of_vma(vma)))
+		return make_entry(vma, own ? 0 : VMA_FORKED, 0);
+	/* a task can move into the cgroup later; all else stays as it is */
+	if (own && !by_cgroup)
+		insert_key(vma, ENTRY_FILTERED);
+	return ENTRY_FILTERED;
+}
+
+static __always_inline __u32 index_of(struct vm_area_struct *vma)
+{
+	__u32 index;
+
+	return find_index(vma, &index) ? index : consider(vma);
+}
+
+/* The entry at index if it is this VMA's; else the event is counted as what it is. */
+static __always_inline struct vma_entry *entry_or_count(struct vm_area_struct *vma, __u32 index)
+{
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+
+	if (entry && entry->key == (__u64)vma)
+		return entry;
+	if (index == ENTRY_OWN)
+		count(&selftest_hits);
+	else if (index == ENTRY_FILTERED)
+		count(&cpu_stats()->filtered);
+	else
+		count(&cpu_stats()->table_full);
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks the table of VMAs and ships what changed since the last walk, what
+ * could not be shipped when its VMA closed, and VMAs whose close was missed.
+ */
+#ifndef LAZYFAULT_WALK_BPF_H
+#define LAZYFAULT_WALK_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+#include "compat.bpf.h"
+#include "vmas.bpf.h"
+
+/* Changes whenever a count does. */
+static __always_inline __u64 activity(struct vma_counts *counts)
+{
+	__u64 *cells = &counts->cells[0][0][0], sum = 1;
+
+	for (__u32 i = 0; i < NS_SLOTS; i++)
+		sum += counts->fault_ns.slots[i] + counts->batch_ns.slots[i];
+	for (int i = 0; i < BATCH_SLOTS; i++)
+		sum += counts->batch_pages.slots[i];
+	for (int i = 0; i < ACCESSES * ORIGINS * LOCKS; i++)
+		sum += cells[i];
+	return sum + counts->untimed_exit_seen + counts->untimed_exit_missed +
+	       counts->exits + counts->failed + counts->batches +
+	       counts->batch_installed + counts->batches_declined;
+}
+
+/*
+ * Refreshes the ends of a VMA that may be closing meanwhile. False if it is
+ * gone already, and its close was missed.
+ */
+static __always_inline bool still_there(struct vma_entry *entry)
+{
+	struct vm_area_struct *vma = (void *)entry->key;
+	__u64 start, end, offset;
+
+	if (!vma)
+		return true;	/* its close is under way */
+	if ((__u64)BPF_CORE_READ(vma, vm_mm) != entry->mm ||
+	    (__u64)BPF_CORE_READ(vma, vm_file, private_data) != entry->map)
+		return *(volatile __u64 *)&entry->key != (__u64)vma;
+	/* detached comes a moment before close: only who stays so was missed */
+	if (vma_is_detached(vma))
+		return entry->suspect++ == 0;
+	start = BPF_CORE_READ(vma, vm_start);
+	end = BPF_CORE_READ(vma, vm_end);
+	offset = BPF_CORE_READ(vma, vm_pgoff);
+	if (*(volatile __u64 *)&entry->key != (__u64)vma)
+		return true;
+	entry->record.identity.start = start;
+	entry->record.identity.end = end;
+	entry->record.identity.map_offset_pages = offset;
+	return true;
+}
+
+static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, struct walk *walk)
+{
+	__u64 vma = entry->key;
+
+	if (!begin_closing(entry))
+		return true;
+	remove_key((__u32)(mix_number(vma) >> 32) & bucket_mask, vma, index);
+	entry->key = 0;
+	name_forked(entry);
+	walk->shipped++;
+	return ship_closed(entry, index, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool ship_live(struct vma_entry *entry, __u32 index, struct walk *walk)
+{
+	__u64 now = activity(&entry->record.counts);
+	__u64 row = entry->record.identity.id;
+	struct vma_record *copy;
+
+	if (!still_there(entry))
+		return close_missed(entry, index, walk);
+	if (entry->shipped == now && walk->mode != WALK_SHIP_LAST)
+		return true;
+	name_forked(entry);
+	copy = bpf_ringbuf_reserve(&records, sizeof(*copy), 0);
+	if (!copy)
+		return false;
+	bpf_probe_read_kernel(copy, sizeof(*copy), &entry->record);
+	/* the VMA may have closed, and its entry been taken anew, meanwhile */
+	if (entry->record.identity.id != row || entry->use != ENTRY_LIVE ||
+	    copy->identity.id != row || copy->header.state != VMA_MAPPED) {
+		bpf_ringbuf_discard(copy, BPF_RB_NO_WAKEUP);
+		return true;
+	}
+	bpf_ringbuf_submit(copy, BPF_RB_NO_WAKEUP);
+	entry->shipped = now;
+	walk->shipped++;
+	return true;
+}
+
+static long walk_entry(__u32 offset, void *context)
+{
+	struct walk *walk = context;
+	__u32 index = walk->next;
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+	bool room = true;
+
+	if (!entry)
+		return 1;
+	if (walk->mode == WALK_MARK)
+		entry->record.identity.exits_before = entry->record.counts.exits;
+	else if (entry->use == ENTRY_LIVE)
+		room = ship_live(entry, index, walk);
+	else if (entry->use == ENTRY_CLOSED)
+		room = ship_closed(entry, index, BPF_RB_NO_WAKEUP);
+	if (!room) {
+		walk->full = 1;
+		return 1;
+	}
+	walk->next = index + 1;
+	return 0;
+}
+
+#endif
