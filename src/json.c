@@ -11,7 +11,8 @@
  *   vma:    "row" (the VMA's number within the run), in "faults" the writes of
  *           each origin and "raced_known":false where races could not be told;
  *           "where":{"pages_per_bin":32,"installed":[…]}: pages installed in
- *           each part, the first one from where the VMA began when first seen
+ *           each part, the first one from where the VMA began when first seen;
+ *           "verdict" in the records of totals: a sentence on this VMA
  *   DIST:   "open":true in a bucket that also holds all above its edge
  *   "comm_hex", "scope_hex": the bytes of a string that is not UTF-8
  *   interval, summary: "unseen_runs", handler runs whose exit the kernel
@@ -25,6 +26,12 @@
 
 #include "printable.h"
 #include "sink.h"
+#include "verdict.h"
+
+struct json_sink {
+	struct sink sink;
+	struct run_start start;	/* what it points to is the caller's */
+};
 
 /* An object under construction; one flag for all that may find no memory. */
 struct builder {
@@ -332,9 +339,11 @@ static void add_rcu(struct builder *builder, struct json_object *record,
 
 static void json_start(struct sink *sink, const struct run_start *start)
 {
+	struct json_sink *json = (struct json_sink *)sink;
 	struct builder builder = { false };
 	struct json_object *record = new_record(&builder, "start");
 
+	json->start = *start;
 	add_string(&builder, record, "version", start->version);
 	add_string(&builder, record, "kernel", start->kernel);
 	add_string(&builder, record, "counting", start->exact ? "exact" : "light");
@@ -420,8 +429,18 @@ static void add_where(struct builder *builder, struct json_object *record,
 	add(builder, record, "where", value);
 }
 
+static void add_verdict(struct builder *builder, struct json_object *record,
+			const struct run_start *start, const struct vma_report *vma)
+{
+	char text[VERDICT_BYTES];
+
+	verdict_for_vma(start, vma, text, sizeof(text));
+	add_string(builder, record, "verdict", text);
+}
+
 static void json_vma(struct sink *sink, const struct vma_report *vma)
 {
+	const struct json_sink *json = (const struct json_sink *)sink;
 	struct builder builder = { false };
 	struct json_object *record = new_record(&builder, "vma");
 
@@ -443,6 +462,8 @@ static void json_vma(struct sink *sink, const struct vma_report *vma)
 	add_dist(&builder, record, "batch_pages", &vma->batch_pages);
 	add_number(&builder, record, "row", vma->row);
 	add_where(&builder, record, &vma->where);
+	if (vma->span == SPAN_TOTAL)
+		add_verdict(&builder, record, &json->start, vma);
 	write_record(sink, &builder, record);
 }
 
@@ -520,11 +541,11 @@ struct sink *json_sink_new(FILE *out)
 		.summary = json_summary,
 		.free = json_free,
 	};
-	struct sink *sink = calloc(1, sizeof(*sink));
+	struct json_sink *json = calloc(1, sizeof(*json));
 
-	if (!sink)
+	if (!json)
 		return NULL;
-	sink->ops = &ops;
-	sink->out = out;
-	return sink;
+	json->sink.ops = &ops;
+	json->sink.out = out;
+	return &json->sink;
 }
