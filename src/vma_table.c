@@ -309,6 +309,38 @@ static uint64_t races(const struct vma_table *table, const struct vma_record *re
 	return exits > accounted ? exits - accounted : 0;
 }
 
+/* More than any machine counts, and so few that no sum of counters overflows. */
+#define COUNTER_MOST (UINT64_C(1) << 56)
+
+static bool are_possible(const __u64 *counters, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (counters[i] > COUNTER_MOST)
+			return false;
+	return true;
+}
+
+/* Whether the kernel's side can have written it; else these are not its bytes. */
+static bool is_possible(const struct vma_record *record)
+{
+	const struct vma_counts *counts = &record->counts;
+	const __u64 single[] = {
+		counts->untimed_exit_seen, counts->untimed_exit_missed, counts->exits,
+		counts->failed, counts->batches, counts->batch_installed,
+		counts->batches_declined,
+	};
+
+	return record->header.type == RECORD_VMA &&
+	       (record->header.state == VMA_MAPPED || record->header.state == VMA_UNMAPPED) &&
+	       record->identity.where_shift < 64 &&
+	       are_possible(single, sizeof(single) / sizeof(single[0])) &&
+	       are_possible(&counts->cells[0][0][0], ACCESSES * ORIGINS * LOCKS) &&
+	       are_possible(counts->fault_ns.slots, NS_SLOTS) &&
+	       are_possible(counts->batch_ns.slots, NS_SLOTS) &&
+	       are_possible(counts->batch_pages.slots, BATCH_SLOTS) &&
+	       are_possible(counts->where, WHERE_BINS);
+}
+
 /* Makes a state of a snapshot; -EAGAIN if it is torn and not the last. */
 static int settle(struct vma_table *table, const struct vma_record *record, uint64_t unconsumed,
 		  bool last, const struct state *reported, struct state *state)
@@ -372,6 +404,8 @@ static int add(struct vma_table *table, const struct vma_record *record, uint64_
 	struct packed *packed;
 	int err;
 
+	if (!is_possible(record))
+		return -EPROTO;
 	if (row && row->gone)
 		return 0;
 	state_get(row ? row->reported : NULL, &reported);
@@ -511,8 +545,6 @@ static void report_where(const struct vma_table *table, struct vma_report *repor
 {
 	struct where_bins *where = &report->where;
 
-	if (identity->where_shift > 63)
-		return;
 	where->pages_per_bin = UINT64_C(1) << identity->where_shift;
 	for (unsigned int i = 0; i < MODEL_WHERE_BINS; i++)
 		where->pages[i] = counts->where[i];

@@ -20,7 +20,8 @@ void vma_table_free(struct vma_table *table);
  * of this VMA that were in flight or raced when it was taken; they are held
  * back from `raced` until a later snapshot decides. A snapshot taken in
  * mid-fault (see struct vma_counts) is refused with -EAGAIN, unless it is
- * the VMA's last. -ENOMEM, or 0. A record for an unmapped VMA may come once
+ * the VMA's last; bytes that no kernel side writes with -EPROTO. -ENOMEM, or
+ * 0. A record for an unmapped VMA may come once
  * only; a repeated one is ignored.
  */
 int vma_table_add(struct vma_table *table, const struct vma_record *record,

@@ -286,13 +286,39 @@ static void test_counts_of_64_bits(void **state)
 	struct vma_table *table = new_table();
 
 	(void)state;
-	record.counts.cells[ACCESS_WRITE][ORIGIN_USER][UNDER_VMA_LOCK] = UINT64_C(1) << 60;
-	record.counts.fault_ns.slots[20] = UINT64_C(1) << 60;
-	record.counts.exits = UINT64_C(1) << 60;
+	record.counts.cells[ACCESS_WRITE][ORIGIN_USER][UNDER_VMA_LOCK] = UINT64_C(1) << 56;
+	record.counts.fault_ns.slots[20] = UINT64_C(1) << 56;
+	record.counts.exits = UINT64_C(1) << 56;
 	record.counts.fault_ns.min = record.counts.fault_ns.max = UINT64_C(1) << 19;
 	add(table, &record);
-	assert_true(only_total(table)->faults.write == UINT64_C(1) << 60);
-	assert_true(only_total(table)->installed_pages == UINT64_C(1) << 60);
+	assert_true(only_total(table)->faults.write == UINT64_C(1) << 56);
+	assert_true(only_total(table)->installed_pages == UINT64_C(1) << 56);
+	vma_table_free(table);
+}
+
+/* Bytes that no kernel side writes: of another kind, or with counts beyond all reason. */
+static void test_impossible_record_is_refused(void **state)
+{
+	struct vma_record good = new_record(1, 8), bad[6];
+	struct vma_table *table = new_table();
+
+	(void)state;
+	user_fault(&good);
+	for (int i = 0; i < 6; i++)
+		bad[i] = good;
+	bad[0].header.type = RECORD_UPDATES;
+	bad[1].header.state = 0;
+	bad[2].header.state = VMA_UNMAPPED + 1;
+	bad[3].identity.where_shift = 64;
+	bad[4].counts.cells[ACCESS_READ][ORIGIN_REMOTE][UNDER_MMAP_LOCK] = UINT64_MAX;
+	bad[5].counts.where[63] = (UINT64_C(1) << 56) + 1;
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(vma_table_add(table, &bad[i], 0), -EPROTO);
+		assert_int_equal(vma_table_add_last(table, &bad[i]), -EPROTO);
+	}
+	assert_int_equal(vma_table_count(table), 0);
+	add(table, &good);
+	assert_true(only_total(table)->faults.total == 1);
 	vma_table_free(table);
 }
 
@@ -1008,6 +1034,7 @@ int main(void)
 		cmocka_unit_test(test_cells),
 		cmocka_unit_test(test_distributions_and_batches),
 		cmocka_unit_test(test_counts_of_64_bits),
+		cmocka_unit_test(test_impossible_record_is_refused),
 		cmocka_unit_test(test_where),
 		cmocka_unit_test(test_where_of_a_vma_that_was_cut),
 		cmocka_unit_test(test_interval_is_what_changed),
