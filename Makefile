@@ -145,6 +145,9 @@ check-unit: $(BUILD)/lazyfault $(GUEST)/arraymap-mmap $(GUEST)/mapinmap-update $
 		CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) $(PROVE_FLAGS) --exec '' $(UNIT_TESTS)
 	$(Q)$(PROVE) $(PROVE_FLAGS) $(HOST_TESTS)
 
+## make check-fuzz     fuzzes what reads records, captures and options: FUZZ_SECONDS (20) for each
+include tests/fuzz/fuzz.mk
+
 ## make check-reports  HTML in Chromium, metrics by Prometheus, the Debian package in a clean chroot
 .PHONY: check-reports
 check-reports:
