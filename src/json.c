@@ -341,9 +341,13 @@ static void json_start(struct sink *sink, const struct run_start *start)
 {
 	struct json_sink *json = (struct json_sink *)sink;
 	struct builder builder = { false };
-	struct json_object *record = new_record(&builder, "start");
+	struct json_object *record;
 
 	json->start = *start;
+	/* a capture that has lost its start: one without it is what can be read again */
+	if (!start->version)
+		return;
+	record = new_record(&builder, "start");
 	add_string(&builder, record, "version", start->version);
 	add_string(&builder, record, "kernel", start->kernel);
 	add_string(&builder, record, "counting", start->exact ? "exact" : "light");
