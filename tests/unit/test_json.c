@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "sink.h"
+#include "verdict.h"
 
 #include "contains.h"
 #include "sample.h"
@@ -217,16 +218,20 @@ static void test_start_gives_reasons(void **state)
 
 static void test_vma(void **state)
 {
+	const struct run_start none = {};
 	struct vma_report vma = sample_vma(2048);
 	struct json_object *record, *mmap;
+	char verdict[VERDICT_BYTES];
 
 	(void)state;
 	vma.map_offset_pages = 16;
 	vma.mmap.populate = true;
+	verdict_for_vma(&none, &vma, verdict, sizeof(verdict));
 	record = record_of_vma(&vma);
 	assert_keys(record, "type span state pid comm map start end pages map_offset_pages mmap "
 			    "faults batches installed_pages fault_ns batch_ns batch_pages row "
-			    "where");
+			    "where verdict");
+	assert_string_equal(string(record, "verdict"), verdict);
 	assert_string_equal(string(record, "type"), "vma");
 	assert_string_equal(string(record, "span"), "total");
 	assert_string_equal(string(record, "state"), "mapped");
@@ -251,6 +256,7 @@ static void test_vma(void **state)
 	vma.span = SPAN_INTERVAL;
 	record = record_of_vma(&vma);
 	assert_string_equal(string(record, "span"), "interval");
+	assert_false(json_object_object_get_ex(record, "verdict", NULL));
 	assert_string_equal(string(record, "state"), "unmapped");
 	json_object_put(record);
 }
@@ -491,6 +497,14 @@ static void test_summary(void **state)
 	assert_int_equal(number(record, "installed_pages"), 6);
 	assert_string_equal(string(record, "verdict"), "All \"well\".");
 	assert_int_equal(number(record, "unseen_runs"), 7);
+	json_object_put(record);
+
+	/* whose lost.recursion may be too much says so */
+	summary.lost.recursion_at_most = true;
+	record = record_of_summary(&summary);
+	assert_keys(record, "type seconds vmas faults batches installed_pages lost verdict "
+			    "unseen_runs recursion_at_most");
+	assert_true(json_object_get_boolean(at(record, "recursion_at_most")));
 	json_object_put(record);
 }
 
