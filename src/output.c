@@ -1,45 +1,88 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Opens the output file so that nothing but a plain file is ever written over. */
+/* Opens the output file so that nothing but a plain file of ours is ever written over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "output.h"
+#include "place.h"
+
+/* Whatever is written over it is gone, as was asked for. */
+static bool is_null_device(const struct stat *status)
+{
+	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);
+}
+
+static bool is_stdout(const char *path)
+{
+	return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
+}
+
+/* What is there may be written over; else why not. */
+static const char *forbids(const struct place *place, const struct stat *status)
+{
+	return is_null_device(status) ? NULL : place_forbids(place, status);
+}
+
+/*
+ * The file, opened; -1 with the reason in *why. It is looked at before, as
+ * the open of a device can do something by itself, and after, as another may
+ * have come into its place.
+ */
+static int open_file(const struct place *place, const char **why)
+{
+	struct stat status;
+	int error = place_look(place, &status), fd = -1;
+
+	*why = error ? NULL : forbids(place, &status);
+	if (*why)
+		return -1;
+	/* O_NONBLOCK: the open of a FIFO must not wait for its reader */
+	fd = openat(place->directory, place->name,
+		    O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC | O_NONBLOCK |
+		    (error == ENOENT ? O_CREAT | O_EXCL : 0), 0600);
+	if (fd < 0 || fstat(fd, &status))
+		*why = strerror(errno);
+	else
+		*why = forbids(place, &status);
+	if (!*why && S_ISREG(status.st_mode) && ftruncate(fd, 0))
+		*why = strerror(errno);
+	if (*why && fd >= 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
 
 FILE *output_open(const char *path, char *message, size_t message_bytes)
 {
-	struct stat status;
-	FILE *out;
-	int fd;
+	struct place place;
+	const char *why;
+	FILE *out = NULL;
+	int error, fd = -1;
 
-	if (!path)
+	if (is_stdout(path))
 		return stdout;
-	/* O_NONBLOCK: the open of a FIFO must not wait for its reader */
-	fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-	if (fd < 0) {
-		if (errno == ELOOP)
-			snprintf(message, message_bytes,
-				 "--output=%s: is a symbolic link, which is not followed; name the file itself",
-				 path);
-		else
-			snprintf(message, message_bytes, "--output=%s: %s", path, strerror(errno));
-		return NULL;
+	error = place_find(&place, path);
+	if (error)
+		why = place_error(error);
+	else
+		fd = open_file(&place, &why);
+	if (fd >= 0) {
+		out = fdopen(fd, "w");
+		why = strerror(errno);
 	}
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
-		snprintf(message, message_bytes,
-			 "--output=%s: is not a plain file, and is left alone; name a file, or write to stdout",
-			 path);
-		close(fd);
-		return NULL;
-	}
-	out = ftruncate(fd, 0) ? NULL : fdopen(fd, "w");
 	if (!out) {
-		snprintf(message, message_bytes, "--output=%s: %s", path, strerror(errno));
-		close(fd);
+		snprintf(message, message_bytes, "--output=%s: %s", path, why);
+		if (fd >= 0)
+			close(fd);
 	}
+	place_free(&place);
 	return out;
 }
 

@@ -7,9 +7,10 @@
 #include <stdio.h>
 
 /*
- * Opens path for writing from its start, mode 0600 if it is new; NULL: stdout.
- * A link, a directory or a device is refused, and nothing is lost of it. NULL
- * with a message on failure.
+ * Opens path for writing from its start, mode 0600 if it is new; NULL, "-" and
+ * /dev/stdout: stdout. A link, a directory, a device other than /dev/null, and
+ * in a directory that all may write to what is another user's, are refused,
+ * and nothing is lost of them. NULL with a message on failure.
  */
 FILE *output_open(const char *path, char *message, size_t message_bytes);
 /*

@@ -17,62 +17,61 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "place.h"
+
+/* Of a new one: whoever collects it must read it. */
+enum { MODE_NEW = 0644 };
+
 enum { TRIES = 16, SUFFIX_BYTES = sizeof(".0123456789abcdef.tmp") };
 
 struct replace {
-	int directory;
-	char *name;		/* of the file in it */
+	struct place place;
 	char *temporary;	/* while one is there; empty otherwise */
 	size_t temporary_bytes;
 };
 
-/* Parts path into directory and name; false if memory is short. */
-static bool split(const char *path, char **directory, char **name)
-{
-	const char *slash = strrchr(path, '/');
-
-	*directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1)
-			   : strdup(".");
-	*name = strdup(slash ? slash + 1 : path);
-	return *directory && *name;
-}
-
-/* 0 where a plain file is, or nothing; else -errno. */
-static int check_target(const struct replace *replace)
+/* The mode for the new file: as the old one has it, if there is one. Else -errno. */
+static int target_mode(const struct replace *replace)
 {
 	struct stat status;
+	int error = place_look(&replace->place, &status);
 
-	if (fstatat(replace->directory, replace->name, &status, AT_SYMLINK_NOFOLLOW))
-		return errno == ENOENT ? 0 : -errno;
-	if (S_ISDIR(status.st_mode))
-		return -EISDIR;
-	return S_ISREG(status.st_mode) ? 0 : -EMEDIUMTYPE;
+	if (error)
+		return error == ENOENT ? MODE_NEW : -error;
+	if (place_forbids(&replace->place, &status))
+		return S_ISDIR(status.st_mode) ? -EISDIR : -EMEDIUMTYPE;
+	return status.st_mode & 0777;
 }
 
 FILE *replace_begin(struct replace *replace)
 {
-	int fd = -1, error;
+	int fd = -1, error, mode = target_mode(replace);
 	uint64_t number;
 	FILE *file;
+
+	if (mode < 0) {
+		errno = -mode;
+		return NULL;
+	}
 
 	for (int i = 0; i < TRIES && fd < 0; i++) {
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return NULL;
 		snprintf(replace->temporary, replace->temporary_bytes, ".%s.%016" PRIx64 ".tmp",
-			 replace->name, number);
-		fd = openat(replace->directory, replace->temporary,
-			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+			 replace->place.name, number);
+		fd = openat(replace->place.directory, replace->temporary,
+			    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
 			break;
 	}
 	if (fd < 0)
 		return NULL;
-	/* the umask has taken from the mode; whoever collects it must read it */
-	file = fchmod(fd, 0644) ? NULL : fdopen(fd, "w");
+	/* not by the open: the umask would take from it */
+	file = fchmod(fd, (mode_t)mode) ? NULL : fdopen(fd, "w");
 	if (!file) {
 		error = errno;
 		close(fd);
-		unlinkat(replace->directory, replace->temporary, 0);
+		unlinkat(replace->place.directory, replace->temporary, 0);
 		errno = error;
 	}
 	return file;
@@ -80,57 +79,59 @@ FILE *replace_begin(struct replace *replace)
 
 int replace_end(struct replace *replace, FILE *file)
 {
+	int directory = replace->place.directory, mode = target_mode(replace);
 	int error = ferror(file) ? EIO : 0;
 
 	if (fclose(file) && !error)
 		error = errno;
-	if (!error)
-		error = -check_target(replace);
-	if (!error && renameat(replace->directory, replace->temporary, replace->directory,
-			       replace->name))
+	if (!error && mode < 0)
+		error = -mode;
+	if (!error && renameat(directory, replace->temporary, directory, replace->place.name))
 		error = errno;
 	if (error)
-		unlinkat(replace->directory, replace->temporary, 0);
+		unlinkat(directory, replace->temporary, 0);
 	return -error;
 }
 
-/* Makes a file and takes it away again. */
+/* Makes a file and takes it away again. 0 or errno. */
 static int try_once(struct replace *replace)
 {
-	int error = check_target(replace);
-	FILE *file;
+	FILE *file = replace_begin(replace);
+
+	if (!file)
+		return errno;
+	fclose(file);
+	unlinkat(replace->place.directory, replace->temporary, 0);
+	return 0;
+}
+
+/* NULL, or why it is refused. */
+static const char *prepare(struct replace *replace, const char *path)
+{
+	int error = place_find(&replace->place, path);
+	const char *why = NULL;
+	struct stat status;
 
 	if (error)
-		return error;
-	file = replace_begin(replace);
-	if (!file)
-		return -errno;
-	fclose(file);
-	unlinkat(replace->directory, replace->temporary, 0);
-	return 0;
+		return place_error(error);
+	if (!place_look(&replace->place, &status))
+		why = place_forbids(&replace->place, &status);
+	if (why)
+		return why;
+	replace->temporary_bytes = 1 + strlen(replace->place.name) + SUFFIX_BYTES;
+	replace->temporary = calloc(1, replace->temporary_bytes);
+	error = replace->temporary ? try_once(replace) : ENOMEM;
+	return error ? strerror(error) : NULL;
 }
 
 struct replace *replace_new(const char *path, char *message, size_t message_bytes)
 {
 	struct replace *replace = calloc(1, sizeof(*replace));
-	char *directory = NULL;
-	int error = ENOMEM;
+	const char *why = replace ? prepare(replace, path) : strerror(ENOMEM);
 
-	if (replace && split(path, &directory, &replace->name)) {
-		replace->temporary_bytes = 1 + strlen(replace->name) + SUFFIX_BYTES;
-		replace->temporary = calloc(1, replace->temporary_bytes);
-		replace->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (replace->directory < 0)
-			error = errno;
-		else if (replace->temporary)
-			error = *replace->name ? -try_once(replace) : EISDIR;
-	}
-	free(directory);
-	if (!error)
+	if (!why)
 		return replace;
-	snprintf(message, message_bytes, "%s: %s", path,
-		 error == EMEDIUMTYPE ? "is not a plain file, and is left alone; name a file"
-				      : strerror(error));
+	snprintf(message, message_bytes, "%s: %s", path, why);
 	replace_free(replace);
 	return NULL;
 }
@@ -139,9 +140,7 @@ void replace_free(struct replace *replace)
 {
 	if (!replace)
 		return;
-	if (replace->directory > 0)
-		close(replace->directory);
-	free(replace->name);
+	place_free(&replace->place);
 	free(replace->temporary);
 	free(replace);
 }

@@ -8,9 +8,10 @@
 struct replace;
 
 /*
- * For the file at path, mode 0644. Its directory is held open, and that a
- * file can be made there is tried at once. NULL with a message on failure; a
- * path that is there and no plain file is refused.
+ * For the file at path: mode 0644, or that of the file that is there. Its
+ * directory is held open, and that a file can be made there is tried at once.
+ * NULL with a message on failure; a path that is there and no plain file, or
+ * another user's in a directory that all may write to, is refused.
  */
 struct replace *replace_new(const char *path, char *message, size_t message_bytes);
 void replace_free(struct replace *replace);	/* NULL is fine */

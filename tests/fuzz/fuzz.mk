@@ -10,7 +10,7 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-
 
 # What reads what others wrote, and all that prints it; nothing that needs a kernel.
 FUZZ_SOURCES := capture dist errors held html html_draw json model openmetrics options output \
-	packed printable rcu replace report rows sink sinks text text_draw text_updates \
+	packed place printable rcu replace report rows sink sinks text text_draw text_updates \
 	update_sums update_table update_verdict verdict vma_table
 
 $(FUZZ)/src/%.o: src/%.c
