@@ -610,6 +610,7 @@ static void read_losses(struct reading *reading, struct node record, struct loss
 	lost->ring_full = number(reading, node, "ring_full");
 	lost->vma_table_full = number(reading, node, "vma_table_full");
 	lost->recursion = number(reading, node, "recursion");
+	lost->recursion_at_most = flag(reading, record, "recursion_at_most", MAY, false);
 	lost->unseen_runs = number_if(reading, record, "unseen_runs");
 }
 

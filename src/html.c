@@ -486,6 +486,19 @@ static void put_updates(const struct html *html, FILE *out)
 
 /* ---- losses and the ground ---- */
 
+static const char *skipped_what(const struct html *html, const struct losses *lost)
+{
+	if (html->start.updates && lost->recursion_at_most)
+		return "runs of the hooks on bpf(2), of any process: the kernel skipped them, as "
+		       "threads share a CPU; at most so many calls are missing";
+	if (html->start.updates)
+		return "calls: the kernel skipped the hooks on bpf(2), as threads share a CPU";
+	if (html->start.exact)
+		return "faults: the kernel skipped the program that counts them";
+	return "handler runs: the kernel skipped them, as threads share a CPU (exact counting "
+	       "has them)";
+}
+
 static void put_lost(const struct html *html, FILE *out, const struct losses *lost)
 {
 	const struct {
@@ -495,10 +508,7 @@ static void put_lost(const struct html *html, FILE *out, const struct losses *lo
 		{ lost->ring_full, "events: the ring buffer was full (larger: --ring-size)" },
 		{ lost->vma_table_full,
 		  "faults: their VMAs found no entry (more room: --max-vmas)" },
-		{ lost->recursion, html->start.exact
-		  ? "faults: the kernel skipped the program that counts them"
-		  : "handler runs: the kernel skipped them, as threads share a CPU (exact "
-		    "counting has them)" },
+		{ lost->recursion, skipped_what(html, lost) },
 		{ lost->unseen_runs, "handler runs whose end was missed: they installed nothing, "
 		  "so no page is missing here, but they raced or failed" },
 	};

@@ -16,7 +16,8 @@
  *   DIST:   "open":true in a bucket that also holds all above its edge
  *   "comm_hex", "scope_hex": the bytes of a string that is not UTF-8
  *   interval, summary: "unseen_runs", handler runs whose exit the kernel
- *           skipped and that installed nothing
+ *           skipped and that installed nothing; of updates
+ *           "recursion_at_most":true where lost.recursion may be too much
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -220,6 +221,14 @@ static void add_losses(struct builder *builder, struct json_object *object,
 	add_number(builder, value, "vma_table_full", lost->vma_table_full);
 	add_number(builder, value, "recursion", lost->recursion);
 	add(builder, object, "lost", value);
+}
+
+/* Left out where lost.recursion is exact. */
+static void add_doubt(struct builder *builder, struct json_object *object,
+		      const struct losses *lost)
+{
+	if (lost->recursion_at_most)
+		add_bool(builder, object, "recursion_at_most", true);
 }
 
 static void add_map(struct builder *builder, struct json_object *object,
@@ -511,6 +520,7 @@ static void json_interval(struct sink *sink, const struct interval_report *inter
 	add_number(&builder, record, "installed_pages", interval->installed_pages);
 	add_losses(&builder, record, &interval->lost);
 	add_number(&builder, record, "unseen_runs", interval->lost.unseen_runs);
+	add_doubt(&builder, record, &interval->lost);
 	write_record(sink, &builder, record);
 }
 
@@ -527,6 +537,7 @@ static void json_summary(struct sink *sink, const struct summary_report *summary
 	add_losses(&builder, record, &summary->lost);
 	add_string(&builder, record, "verdict", summary->verdict);
 	add_number(&builder, record, "unseen_runs", summary->lost.unseen_runs);
+	add_doubt(&builder, record, &summary->lost);
 	write_record(sink, &builder, record);
 }
 

@@ -132,6 +132,7 @@ struct losses {
 	 * skipped and that installed nothing, so raced or failed unseen.
 	 */
 	uint64_t unseen_runs;
+	bool recursion_at_most;	/* updates: perhaps fewer calls than that */
 };
 
 struct interval_report {

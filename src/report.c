@@ -205,6 +205,7 @@ static void take_interval(struct report *report, struct capture_record *record)
 	lost->ring_full += interval->lost.ring_full;
 	lost->vma_table_full += interval->lost.vma_table_full;
 	lost->recursion += interval->lost.recursion;
+	lost->recursion_at_most |= interval->lost.recursion_at_most;
 	lost->unseen_runs += interval->lost.unseen_runs;
 	report->sink->ops->interval(report->sink, interval);
 }

@@ -80,6 +80,8 @@ static struct losses losses_since(const struct losses *now, const struct losses 
 		.ring_full = now->ring_full - before->ring_full,
 		.vma_table_full = now->vma_table_full - before->vma_table_full,
 		.recursion = now->recursion - before->recursion,
+		.recursion_at_most = now->recursion_at_most &&
+				     now->recursion > before->recursion,
 		/* these can turn out to be seen: never below what was said */
 		.unseen_runs = now->unseen_runs > before->unseen_runs ?
 			now->unseen_runs - before->unseen_runs : 0,

@@ -125,23 +125,29 @@ static void draw_counting(const struct text_sink *text)
 	paragraph_end(&line);
 }
 
+/* One line, whatever is traced: a scope that is too long is cut. */
+static void draw_first_line(const struct text_sink *text)
+{
+	const struct run_start *start = &text->start;
+	const char *what = start->updates ? "Tracing map-in-map updates of" : "Tracing lazy faults of";
+	char scope[TEXT_COLUMNS + 1], hint[30 + 1];
+	size_t taken;
+
+	printable_terminal(hint, start->stop_hint ? start->stop_hint : "", 30);
+	taken = strlen(what) + 1 + (start->stop_hint ? strlen(" ... ") + strlen(hint) : 0);
+	printable_terminal(scope, start->scope ? start->scope : "all processes",
+			   TEXT_COLUMNS - taken);
+	fprintf(text->sink.out, "%s %s%s%s\n", what, scope, start->stop_hint ? " ... " : "", hint);
+}
+
 static void text_start(struct sink *sink, const struct run_start *start)
 {
 	struct text_sink *text = (struct text_sink *)sink;
-	char scope[200 + 1];
-	struct paragraph line;
 
 	text->start = *start;
 	if (text->options.quiet)
 		return;
-	printable_terminal(scope, start->scope ? start->scope : "all processes", 200);
-	paragraph_begin(&line, sink->out, 2, NULL);
-	paragraph_words(&line, start->updates ? "Tracing map-in-map updates of"
-					      : "Tracing lazy faults of");
-	paragraph_words(&line, scope);
-	paragraph_words(&line, start->stop_hint ? "..." : "");
-	paragraph_words(&line, start->stop_hint ? start->stop_hint : "");
-	paragraph_end(&line);
+	draw_first_line(text);
 	if (start->updates) {
 		text_update_ground(sink->out, start);
 	} else {
@@ -505,7 +511,8 @@ static void draw_rest(const struct text_sink *text, const struct held_list *list
 	paragraph_begin(&line, text->sink.out, 4, NULL);
 	if (list->of_updates) {
 		paragraph_add(&line, "... and %" PRIu64 " more:", list->rest);
-		paragraph_add(&line, "%" PRIu64 " calls,", list->rest_calls);
+		paragraph_add(&line, "%" PRIu64 " call%s,", list->rest_calls,
+			      plural(list->rest_calls));
 		paragraph_add(&line, "%s in calls", draw_duration(number, list->rest_ns));
 	} else {
 		paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest,
@@ -605,7 +612,8 @@ static void draw_totals(const struct text_sink *text, const struct summary_repor
 
 	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "Totals");
 	if (reports_updates(text)) {
-		paragraph_add(&line, "%" PRIu64 " calls,", text->update_calls);
+		paragraph_add(&line, "%" PRIu64 " call%s,", text->update_calls,
+			      plural(text->update_calls));
 		paragraph_add(&line, "%" PRIu64 " failed,", text->update_failed);
 		paragraph_add(&line, "%s in calls;", draw_duration(number, text->update_ns));
 	}

@@ -46,25 +46,30 @@ void text_update_ground(FILE *out, const struct run_start *start)
 	paragraph_end(&line);
 }
 
-static void draw_loss(FILE *out, const char *label, uint64_t count, const char *what)
+static void draw_loss(FILE *out, uint64_t count, const char *before, const char *why)
 {
 	struct paragraph line;
 
 	if (!count)
 		return;
-	paragraph_begin(&line, out, TEXT_LABEL, label);
+	paragraph_begin(&line, out, TEXT_LABEL, "Lost");
+	paragraph_words(&line, before);
 	paragraph_add(&line, "%" PRIu64, count);
-	paragraph_words(&line, what);
+	paragraph_words(&line, count == 1 ? "call:" : "calls:");
+	paragraph_words(&line, why);
 	paragraph_end(&line);
 }
 
 void text_update_losses(FILE *out, const struct losses *lost)
 {
-	draw_loss(out, "Lost", lost->ring_full,
-		  "calls: the ring buffer was full (larger: --ring-size)");
-	draw_loss(out, "Lost", lost->recursion,
-		  "runs of the hook on bpf(2), of any process: the kernel skipped them, as "
-		  "threads share a CPU; at most so many calls are missing");
+	draw_loss(out, lost->ring_full, "", "the ring buffer was full (larger: --ring-size)");
+	if (lost->recursion_at_most)
+		draw_loss(out, lost->recursion, "at most",
+			  "the kernel skipped so many runs of the hooks on bpf(2), of any "
+			  "process, as threads share a CPU");
+	else
+		draw_loss(out, lost->recursion, "",
+			  "the kernel skipped the hooks on bpf(2), as threads share a CPU");
 }
 
 static void draw_times(FILE *out, const struct dist *ns)

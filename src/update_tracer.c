@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "errors.h"
+#include "run.h"
 #include "targets.h"
 #include "update_table.h"
 #include "update_tracer.h"
@@ -20,10 +23,17 @@
 
 #define DEFAULT_RING_BYTES (1 << 20)
 #define USES 16
+#define ORDER_TRIES 50
+#define RUNNING_TRIES 20	/* a millisecond each */
 
 /* What is missing without the hooks on bpf(2). */
 #define OPERATIONS_TIME "the time of operations"
 #define OPERATIONS "operations"
+
+/* Runs of the programs at the exit that the kernel skipped. */
+struct misses {
+	uint64_t first, second;	/* in the order in which they run */
+};
 
 struct update_tracer {
 	struct updates_bpf *skeleton;
@@ -31,6 +41,10 @@ struct update_tracer {
 	struct program_gaps gaps;
 	const char *asks, *waits;	/* of the tracer's own update */
 	unsigned int batch_waits;
+	struct misses before;	/* tracing */
+	uint64_t said;		/* runs lost by then */
+	struct losses final;	/* once the programs are off */
+	bool detached;
 	struct update_table *table;	/* while draining */
 	int drain_error;
 };
@@ -53,10 +67,32 @@ static void set_constants(struct updates_bpf *skeleton, const struct update_trac
 }
 
 /*
+ * Programs of LSMs are never skipped since Linux 6.2 ("bpf: Remove prog->active
+ * check for bpf_lsm and bpf_iter"). Those that can be enter by a function that
+ * got its name then.
+ */
+static bool lsm_programs_see_all(void)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	bool hook = false, others = false;
+	char line[512], name[256];
+
+	while (symbols && !(hook && others) && fgets(line, sizeof(line), symbols)) {
+		if (sscanf(line, "%*s %*s %255s", name) != 1)
+			continue;
+		hook |= !strcmp(name, "bpf_lsm_bpf");
+		others |= !strcmp(name, "__bpf_prog_enter_recur");
+	}
+	if (symbols)
+		fclose(symbols);
+	return hook && others;
+}
+
+/*
  * What to attach, in this order: an operation that is seen from its entry on
  * has its waits seen, and is reported when its exit is.
  */
-static size_t plan_uses(struct updates_bpf *skeleton, struct program_use *uses)
+static size_t plan_uses(struct updates_bpf *skeleton, struct program_use *uses, bool begun)
 {
 	size_t count = 0;
 
@@ -75,6 +111,8 @@ static size_t plan_uses(struct updates_bpf *skeleton, struct program_use *uses)
 	ADD(process_forked, "processes that a traced one starts");
 	ADD(operation_enter, OPERATIONS_TIME);
 	ADD(operation_enter_2, NULL);
+	if (begun)
+		ADD(operation_begun, NULL);
 	ADD(operation_exit, OPERATIONS);
 	ADD(operation_exit_2, NULL);
 #undef ADD
@@ -110,7 +148,8 @@ static int on_record(void *context, void *data, size_t bytes)
 	/* never a negative return: it would end the poll and lose what follows */
 	if (bytes >= sizeof(*record) && record->header.type == RECORD_UPDATES) {
 		judged = *record;
-		if ((judged.flags & UPDATE_SLEPT) && may_be_mispaired(tracer->skeleton))
+		if ((judged.flags & UPDATE_SLEPT) && !tracer->skeleton->bss->by_begun &&
+		    may_be_mispaired(tracer->skeleton))
 			judged.flags &= ~UPDATE_TIMED;
 		error = update_table_add(tracer->table, &judged);
 	}
@@ -119,31 +158,33 @@ static int on_record(void *context, void *data, size_t bytes)
 	return 0;
 }
 
+/* `begun`: with the LSM's program. */
 static int load(struct update_tracer *tracer, const struct update_tracer_config *config,
-		struct program_use *uses, size_t *count, const struct ground *ground,
-		char *message, size_t message_bytes)
+		bool begun, struct program_use *uses, size_t *count, const struct ground *ground,
+		char *message)
 {
 	struct updates_bpf *skeleton = updates_bpf__open();
 	int error;
 
 	tracer->skeleton = skeleton;
+	tracer->gaps.count = 0;
 	if (!skeleton) {
 		explain_failure(ground, STEP_OPEN, errno, "the update programs", message,
-				message_bytes);
+				MESSAGE_BYTES);
 		return -EINVAL;
 	}
 	set_constants(skeleton, config);
-	*count = programs_keep_present(uses, plan_uses(skeleton, uses), &tracer->gaps);
+	*count = programs_keep_present(uses, plan_uses(skeleton, uses, begun), &tracer->gaps);
 	error = programs_select(uses, *count);
 	if (error) {
 		explain_failure(ground, STEP_BTF, -error, "the update programs", message,
-				message_bytes);
+				MESSAGE_BYTES);
 		return error;
 	}
 	if (updates_bpf__load(skeleton)) {
 		error = errno;
 		explain_failure(ground, STEP_LOAD, error, "the update programs", message,
-				message_bytes);
+				MESSAGE_BYTES);
 		return -error;
 	}
 	return 0;
@@ -214,6 +255,25 @@ static bool sees_waits(const struct updates_bpf *skeleton)
 	       skeleton->links.expedited_enter && skeleton->links.expedited_exit;
 }
 
+/*
+ * Which of the two programs at the exit runs first shows once both have seen an
+ * exit. Where they never do the second goes, as its exits would be told twice.
+ */
+static void find_order(struct update_tracer *tracer, const struct own_maps *own)
+{
+	struct updates_bpf *skeleton = tracer->skeleton;
+	const __u32 zero = 0;
+
+	for (int i = 0; !skeleton->bss->probe.first && i < ORDER_TRIES; i++)
+		if (bpf_map_update_elem(own->outer, &zero, &own->inner, BPF_ANY))
+			break;
+	if (skeleton->bss->probe.first)
+		return;
+	bpf_link__destroy(skeleton->links.operation_exit_2);
+	skeleton->links.operation_exit_2 = NULL;
+	skeleton->bss->probe.first = 1;
+}
+
 /* What one update of one element did. False if the programs did not see it. */
 static bool ask_update(struct update_tracer *tracer, const struct own_maps *own)
 {
@@ -264,6 +324,8 @@ static bool ask_kernel(struct update_tracer *tracer, char *message, size_t messa
 	seen = ask_update(tracer, &own);
 	if (seen)
 		ask_batch(tracer, &own);
+	if (seen)
+		find_order(tracer, &own);
 	else
 		snprintf(message, message_bytes, "the programs on __sys_bpf() are attached and do "
 			 "not see an update that is made: this kernel's compiler has moved it "
@@ -283,6 +345,29 @@ static const char *why_not(const struct program_gaps *gaps)
 	return "the hooks on bpf(2) are not attached";
 }
 
+/* The LSM's program only makes the losses more exact: it goes if the kernel refuses it. */
+static int load_what_can_be(struct update_tracer *tracer,
+			    const struct update_tracer_config *config, struct program_use *uses,
+			    size_t *count, const struct ground *ground, char *message)
+{
+	bool begun = lsm_programs_see_all();
+	int error = load(tracer, config, begun, uses, count, ground, message);
+
+	if (!error || !begun)
+		return error;
+	updates_bpf__destroy(tracer->skeleton);
+	return load(tracer, config, false, uses, count, ground, message);
+}
+
+static struct misses exit_misses(const struct updates_bpf *skeleton)
+{
+	bool swapped = skeleton->bss->probe.first == 2;
+	uint64_t one = program_misses(skeleton->progs.operation_exit);
+	uint64_t two = program_misses(skeleton->progs.operation_exit_2);
+
+	return (struct misses){ swapped ? two : one, swapped ? one : two };
+}
+
 static bool start(struct update_tracer *tracer, const struct update_tracer_config *config,
 		  char *message, size_t message_bytes)
 {
@@ -292,7 +377,7 @@ static bool start(struct update_tracer *tracer, const struct update_tracer_confi
 
 	ground_look(&ground);
 	ground_try_programs(&ground);
-	if (load(tracer, config, uses, &count, &ground, message, message_bytes) ||
+	if (load_what_can_be(tracer, config, uses, &count, &ground, message) ||
 	    fill_and_open(tracer, config, &ground, message, message_bytes))
 		return false;
 	programs_attach(uses, count, &ground, &tracer->gaps);
@@ -301,7 +386,12 @@ static bool start(struct update_tracer *tracer, const struct update_tracer_confi
 			 why_not(&tracer->gaps));
 		return false;
 	}
-	return ask_kernel(tracer, message, message_bytes);
+	if (!ask_kernel(tracer, message, message_bytes))
+		return false;
+	tracer->skeleton->bss->by_begun = tracer->skeleton->bss->probe.begun > 0;
+	tracer->before = exit_misses(tracer->skeleton);
+	tracer->skeleton->bss->tracing = 1;
+	return true;
 }
 
 struct update_tracer *update_tracer_start(const struct update_tracer_config *config,
@@ -350,22 +440,42 @@ int update_tracer_drain(struct update_tracer *tracer, struct update_table *table
 	return result < 0 ? result : tracer->drain_error;
 }
 
-void update_tracer_losses(const struct update_tracer *tracer, struct losses *losses)
+/* Exits that neither program saw, of whatever operation of whatever process. */
+static uint64_t exits_skipped(const struct update_tracer *tracer)
 {
-	const struct updates_bpf *skeleton = tracer->skeleton;
-	bool swapped = skeleton->bss->probe.first == 2;
-	uint64_t first = program_misses(swapped ? skeleton->progs.operation_exit_2 :
-					skeleton->progs.operation_exit);
-	uint64_t second = program_misses(swapped ? skeleton->progs.operation_exit :
-					 skeleton->progs.operation_exit_2);
-	uint64_t rescued = skeleton->bss->alone[swapped ? 1 : 2];
+	struct misses misses = exit_misses(tracer->skeleton);
+	uint64_t rescued = tracer->skeleton->bss->rescued;
 
+	if (!tracer->skeleton->links.operation_exit_2)
+		return misses.first - tracer->before.first;
+	misses.first -= tracer->before.first;
+	misses.second -= tracer->before.second;
 	/* of the runs that the first has missed, the second has seen some */
-	first = first > rescued ? first - rescued : 0;
-	*losses = (struct losses){
-		.ring_full = skeleton->bss->ring_full,
-		.recursion = (first < second ? first : second) + skeleton->bss->unmarked,
-	};
+	misses.first = misses.first > rescued ? misses.first - rescued : 0;
+	return misses.first < misses.second ? misses.first : misses.second;
+}
+
+static struct losses losses_now(struct update_tracer *tracer)
+{
+	const struct updates_bpf__bss *bss = tracer->skeleton->bss;
+	struct losses losses = { .ring_full = bss->ring_full, .recursion = bss->unmarked };
+
+	if (bss->by_begun) {
+		losses.recursion += bss->unended;
+		return losses;
+	}
+	losses.recursion += exits_skipped(tracer);
+	/* a skipped run can turn out to be rescued: never below what was said */
+	if (losses.recursion < tracer->said)
+		losses.recursion = tracer->said;
+	tracer->said = losses.recursion;
+	losses.recursion_at_most = losses.recursion > 0;
+	return losses;
+}
+
+void update_tracer_losses(struct update_tracer *tracer, struct losses *losses)
+{
+	*losses = tracer->detached ? tracer->final : losses_now(tracer);
 }
 
 uint64_t update_tracer_unseen_waits(const struct update_tracer *tracer)
@@ -380,16 +490,129 @@ uint64_t update_tracer_unseen_waits(const struct update_tracer *tracer)
 
 /* ---- the end ---- */
 
+enum whereabouts { ELSEWHERE, IN_BPF, NOT_KNOWN };
+
+/* Where a thread is, which is done with what it has begun unless it is in bpf(2). */
+static enum whereabouts where_is(uint32_t thread)
+{
+	const struct timespec moment = { .tv_nsec = 1000 * 1000 };
+	char path[64], call[32];
+
+	if (!thread)
+		return NOT_KNOWN;
+	snprintf(path, sizeof(path), "/proc/%u/syscall", thread);
+	/* "running" says nothing; but no operation goes on running for long */
+	for (int i = 0; i < RUNNING_TRIES; i++) {
+		FILE *file = fopen(path, "re");
+		bool read;
+
+		if (!file)
+			return errno == ENOENT ? ELSEWHERE : NOT_KNOWN;
+		read = fscanf(file, "%31s", call) == 1;
+		fclose(file);
+		if (!read)	/* it has just gone, or is not ours to look at */
+			return NOT_KNOWN;
+		if (strcmp(call, "running"))
+			return strtol(call, NULL, 10) == SYS_bpf ? IN_BPF : ELSEWHERE;
+		nanosleep(&moment, NULL);
+	}
+	return ELSEWHERE;
+}
+
+struct under_way {
+	uint32_t *threads;	/* keys of operations */
+	size_t count, room;
+	bool uncertain;		/* there may be more */
+};
+
+/* The operation of a thread; false: it has none that has begun and not ended. */
+static bool read_begun(const struct update_tracer *tracer, void *value, uint32_t thread,
+		       struct begun *begun)
+{
+	int fd = bpf_map__fd(tracer->skeleton->maps.operations);
+
+	if (bpf_map_lookup_elem(fd, &thread, value))
+		return false;
+	memcpy(begun, value, sizeof(*begun));
+	return begun->number != 0;
+}
+
+static void find_under_way(const struct update_tracer *tracer, void *value,
+			   struct under_way *found)
+{
+	int fd = bpf_map__fd(tracer->skeleton->maps.operations);
+	uint32_t key, *previous = NULL;
+	struct begun begun;
+
+	for (; !bpf_map_get_next_key(fd, previous, &key); previous = &key) {
+		enum whereabouts where = ELSEWHERE;
+
+		if (read_begun(tracer, value, key, &begun))
+			where = where_is(begun.thread);
+		if (where == IN_BPF && found->count < found->room)
+			found->threads[found->count++] = key;
+		else if (where != ELSEWHERE)
+			found->uncertain = true;
+	}
+}
+
+/* Takes off what reports operations. Sets how many of those begun are still under way. */
+static void detach_exits(struct update_tracer *tracer, uint64_t *under_way, bool *uncertain)
+{
+	struct updates_bpf *skeleton = tracer->skeleton;
+	void *value = calloc(1, bpf_map__value_size(skeleton->maps.operations));
+	struct under_way found = { .room = bpf_map__max_entries(skeleton->maps.operations) };
+	struct begun begun;
+
+	found.threads = calloc(found.room, sizeof(*found.threads));
+	if (skeleton->bss->by_begun && value && found.threads)
+		find_under_way(tracer, value, &found);
+	bpf_link__destroy(skeleton->links.operation_exit);
+	bpf_link__destroy(skeleton->links.operation_exit_2);
+	skeleton->links.operation_exit = skeleton->links.operation_exit_2 = NULL;
+	*under_way = 0;
+	for (size_t i = 0; i < found.count; i++)
+		*under_way += read_begun(tracer, value, found.threads[i], &begun);
+	*uncertain = found.uncertain || !value || !found.threads;
+	free(found.threads);
+	free(value);
+}
+
+/*
+ * The losses as they stay. Those of the skipped exits are taken before: while
+ * the programs come off one by one, they tell nothing more.
+ */
+static void detach_and_settle(struct update_tracer *tracer)
+{
+	const struct updates_bpf__bss *bss = tracer->skeleton->bss;
+	struct losses *final = &tracer->final;
+	uint64_t under_way, unended;
+	bool uncertain;
+
+	*final = losses_now(tracer);
+	detach_exits(tracer, &under_way, &uncertain);
+	final->ring_full = bss->ring_full;
+	if (!bss->by_begun)
+		return;
+	unended = bss->begun - bss->ended;
+	unended = bss->unmarked + (unended > under_way ? unended - under_way : 0);
+	if (unended > final->recursion)
+		final->recursion = unended;
+	final->recursion_at_most = uncertain && final->recursion;
+}
+
 void update_tracer_detach(struct update_tracer *tracer)
 {
 	struct updates_bpf *skeleton = tracer->skeleton;
 
-	if (!skeleton)
+	if (!skeleton || tracer->detached)
 		return;
+	/* nothing begins any more that would not be seen to end */
+	if (skeleton->bss->by_begun)
+		skeleton->bss->tracing = 0;
 	/* first of all the exits: taking one off lasts, and entries would be missed meanwhile */
-	bpf_link__destroy(skeleton->links.operation_exit);
-	bpf_link__destroy(skeleton->links.operation_exit_2);
-	skeleton->links.operation_exit = skeleton->links.operation_exit_2 = NULL;
+	detach_and_settle(tracer);
+	tracer->detached = true;
 	updates_bpf__detach(skeleton);
 }
 

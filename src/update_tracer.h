@@ -39,7 +39,7 @@ int update_tracer_fd(const struct update_tracer *tracer);
 int update_tracer_drain(struct update_tracer *tracer, struct update_table *table);
 
 /* Cumulative since tracing began. */
-void update_tracer_losses(const struct update_tracer *tracer, struct losses *losses);
+void update_tracer_losses(struct update_tracer *tracer, struct losses *losses);
 /* Entries to and exits from waits that were missed, at most, whoever waited. */
 uint64_t update_tracer_unseen_waits(const struct update_tracer *tracer);
 

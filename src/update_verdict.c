@@ -64,7 +64,9 @@ static void write_share(struct writer *writer, const struct update_verdict *verd
 		write_text(writer, "No map of maps was updated while tracing; if one was, a filter "
 			   "(-p, -m, -c) leaves it out");
 	else if (!verdict->waits_normal && !verdict->waits_expedited)
-		write_text(writer, "None of these calls waited for a grace period");
+		write_text(writer, verdict->calls == 1 ?
+			   "This call did not wait for a grace period" :
+			   "None of these calls waited for a grace period");
 	else
 		write_text(writer, "Waiting for grace periods is %s of the time",
 			   draw_percent(percent, verdict->wait_ns, verdict->ns));

@@ -161,7 +161,7 @@ static void test_nothing_seen(void **state)
 static void test_losses_are_told_first_and_last(void **state)
 {
 	struct run_start start = sample_start(MODE_LAZY);
-	struct summary_report summary = { .lost = { 3, 4, 5, 6 }, .verdict = "v" };
+	struct summary_report summary = { .lost = { 3, 4, 5, 6, false }, .verdict = "v" };
 	struct written written;
 
 	(void)state;

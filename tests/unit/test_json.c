@@ -438,7 +438,7 @@ static void test_interval(void **state)
 		.seconds = 1.000123,
 		.faults = 5,
 		.installed_pages = 6,
-		.lost = { 1, 2, 3, 4 },
+		.lost = { 1, 2, 3, 4, false },
 	};
 	struct json_object *record = record_of_interval(&interval), *lost;
 

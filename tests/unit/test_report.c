@@ -264,7 +264,7 @@ static void tell_around(struct sink *sink, unsigned int seed)
 	vma.batches.declined = 4;
 	verdict_add(&input, &vma);
 	sink->ops->vma(sink, &vma);
-	tell_end(sink, &input, &(struct losses){ 1, 2, 3, 4 }, 0.9999996);
+	tell_end(sink, &input, &(struct losses){ 1, 2, 3, 4, false }, 0.9999996);
 }
 
 static void test_around(void **state)
@@ -327,7 +327,7 @@ static void tell_hostile(struct sink *sink, unsigned int seed)
 	vma.fault_ns.sum = vma.fault_ns.max = UINT64_MAX;
 	verdict_add(&input, &vma);
 	sink->ops->vma(sink, &vma);
-	tell_end(sink, &input, &(struct losses){ UINT64_MAX, 1, UINT64_MAX, 1 }, 1e9);
+	tell_end(sink, &input, &(struct losses){ UINT64_MAX, 1, UINT64_MAX, 1, false }, 1e9);
 }
 
 static void test_hostile_strings_and_numbers(void **state)
@@ -374,11 +374,12 @@ static void tell_report_of_updates(struct sink *sink, unsigned int seed)
 	struct run_start start = sample_start(MODE_LAZY);
 	struct update_verdict input = { .rcu = &start.rcu };
 	struct update_report updates[2], totals[2] = {};
-	struct interval_report interval = { .seconds = 1 };
+	struct interval_report interval = {
+		.seconds = 1, .lost = { .recursion = 2, .recursion_at_most = seed },
+	};
 	char verdict[UPDATE_VERDICT_BYTES];
 	struct summary_report summary = { .seconds = 2, .verdict = verdict };
 
-	(void)seed;
 	start.updates = true;
 	start.rcu = (struct rcu_state){
 		.normal = 1, .expedited = -1, .preempt_rt = true, .asks = "expedited",
@@ -411,13 +412,16 @@ static void tell_report_of_updates(struct sink *sink, unsigned int seed)
 		sink->ops->update(sink, &totals[i]);
 	}
 	update_verdict_text(&input, verdict, sizeof(verdict));
+	summary.lost = interval.lost;
 	sink->ops->summary(sink, &summary);
 }
 
 static void test_report_of_updates(void **state)
 {
 	(void)state;
+	/* the losses exact, and as a bound */
 	check_story(tell_report_of_updates, 0, true);
+	check_story(tell_report_of_updates, 1, true);
 }
 
 /* ---- random runs ---- */

@@ -286,7 +286,7 @@ static void test_intervals(void **state)
 static void test_losses(void **state)
 {
 	struct text_options options = { .quiet = true };
-	struct losses lost = { 3, 4, 5, 6 };
+	struct losses lost = { 3, 4, 5, 6, false };
 	struct run_start start = sample_start(MODE_LAZY);
 	struct verdict_input input = { .start = &start };
 	struct written written;
@@ -336,7 +336,7 @@ static void test_hostile(void **state)
 	vma.span = SPAN_INTERVAL;
 	written.sink->ops->vma(written.sink, &vma);
 	put_interval(&written, huge, NULL);
-	put_summary(&written, &input, &(struct losses){ huge, huge, huge, huge });
+	put_summary(&written, &input, &(struct losses){ huge, huge, huge, huge, false });
 	assert_golden(&written, "hostile");
 	close_text(&written);
 }
@@ -412,6 +412,7 @@ static void test_report_of_updates(void **state)
 		update.ns.sum--;
 	}
 	put_interval(&written, 0, &summary.lost);
+	summary.lost = (struct losses){ .ring_full = 1, .recursion = 4, .recursion_at_most = true };
 	for (int i = 0; i < 3; i++) {
 		update.span = SPAN_TOTAL;
 		written.sink->ops->update(written.sink, &update);
@@ -442,6 +443,68 @@ static void test_report_of_no_updates(void **state)
 	assert_contains(written.text, "Totals       0 calls, 0 failed");
 	assert_null(strstr(written.text, "VMA"));
 	assert_null(strstr(written.text, "overrules"));
+	close_text(&written);
+}
+
+/* One of a thing is not several. */
+static void test_one_update(void **state)
+{
+	struct text_options options = { .top = 1 };
+	struct run_start start = sample_start(MODE_LAZY);
+	struct update_report update = {
+		.span = SPAN_TOTAL, .pid = 1, .comm = "loader",
+		.map = { 9, "outer", "array_of_maps" }, .calls = 1, .wait = "none",
+	};
+	struct summary_report summary = { .seconds = 2, .lost = { .recursion = 1 } };
+	struct written written;
+
+	(void)state;
+	start.updates = true;
+	open_text(&written, &options);
+	written.sink->ops->start(written.sink, &start);
+	written.sink->ops->update(written.sink, &update);
+	update.pid = 2;
+	update.ns.sum = 1;
+	written.sink->ops->update(written.sink, &update);
+	written.sink->ops->summary(written.sink, &summary);
+	assert_contains(written.text, "... and 1 more: 1 call, ");
+	assert_contains(written.text, "Totals       2 calls, 0 failed");
+	assert_contains(written.text, "Lost         1 call: the kernel skipped");
+	close_text(&written);
+
+	open_text(&written, &options);
+	written.sink->ops->start(written.sink, &start);
+	written.sink->ops->update(written.sink, &update);
+	written.sink->ops->summary(written.sink, &summary);
+	assert_contains(written.text, "Totals       1 call, 0 failed");
+	close_text(&written);
+}
+
+/* What is traced takes one line, however long it is; the hint stays whole. */
+static void test_long_scope(void **state)
+{
+	struct text_options options = { .intervals = false };
+	struct run_start start = sample_start(MODE_LAZY);
+	struct written written;
+
+	(void)state;
+	start.scope = "command mapinmap-update";
+	start.stop_hint = "Ends with the command.";
+	for (int i = 0; i < 2; i++) {
+		start.updates = i;
+		open_text(&written, &options);
+		written.sink->ops->start(written.sink, &start);
+		assert_int_equal(strncmp(written.text, "Tracing ", 8), 0);
+		assert_true(strcspn(written.text, "\n") <= TEXT_COLUMNS);
+		assert_contains(written.text, i ? "of command mapinmap-upd.. ... Ends with the command.\n"
+						: "of command mapinmap-update ... Ends with the command.\n");
+		close_text(&written);
+	}
+	start.scope = "command /opt/an/agent/with/a/rather/long/path/to/its/executable/file/bin/agent";
+	start.stop_hint = NULL;
+	open_text(&written, &options);
+	written.sink->ops->start(written.sink, &start);
+	assert_int_equal(strcspn(written.text, "\n"), TEXT_COLUMNS);
 	close_text(&written);
 }
 
@@ -617,6 +680,8 @@ int main(void)
 		cmocka_unit_test(test_updates),
 		cmocka_unit_test(test_report_of_updates),
 		cmocka_unit_test(test_report_of_no_updates),
+		cmocka_unit_test(test_one_update),
+		cmocka_unit_test(test_long_scope),
 		cmocka_unit_test(test_sort_keys),
 		cmocka_unit_test(test_top_of_many),
 		cmocka_unit_test(test_without_intervals_none_is_shown),

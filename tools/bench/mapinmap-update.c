@@ -617,6 +617,9 @@ int main(int argc, char **argv)
 		print_heading();
 	for (size_t i = 0; i < count; i++)
 		run_map(&bench, &outers[i]);
+	/* what comes next may be a tracer's report */
+	if (!bench.settings.json)
+		printf("\n");
 	free(bench.inner);
 	return EXIT_SUCCESS;
 }
