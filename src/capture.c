@@ -462,6 +462,9 @@ static void read_start(struct reading *reading, struct node record, struct captu
 	struct run_start *start = &out->start;
 	const char *counting = string(reading, record, "counting", MUST), *report;
 
+	/* of another run: the strings of the first one are in use */
+	if (reading->capture->start)
+		return;
 	start->version = string(reading, record, "version", MUST);
 	start->kernel = string(reading, record, "kernel", MUST);
 	start->arch = string(reading, record, "arch", MUST);
@@ -480,7 +483,6 @@ static void read_start(struct reading *reading, struct node record, struct captu
 		read_rcu(reading, record, &start->rcu);
 	if (reading->refused)
 		return;
-	json_object_put(reading->capture->start);
 	reading->capture->start = json_object_get(record.object);
 }
 

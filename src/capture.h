@@ -40,7 +40,7 @@ void capture_free(struct capture *capture);
  * Reads one line. 0; or -EINVAL, with what is wrong with it in why; -ENODATA
  * where the JSON ends before it is complete. For a record of a type that is
  * not known, why is its name. Strings in the record are valid until the
- * capture is freed, but for those of a start record only until the next one.
+ * capture is freed. Of a second start record nothing but its kind is read.
  */
 int capture_read(struct capture *capture, const char *line, size_t length,
 		 struct capture_record *record, char why[CAPTURE_WHY_BYTES]);

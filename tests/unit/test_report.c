@@ -1010,6 +1010,31 @@ static void test_capture_without_its_beginning(void **state)
 	free(capture);
 }
 
+/* The first run's strings are still in use when the second one's start comes. */
+static void test_second_start_after_a_run_that_was_killed(void **state)
+{
+	static const struct options forms[] = { { .html = true }, { .json = true }, { .top = 1 } };
+	char *capture = long_capture(), *both = malloc(2 * strlen(capture) + 1);
+	size_t killed = lines_length(capture, 3);
+
+	(void)state;
+	memcpy(both, capture, killed);
+	strcpy(both + killed, capture);
+	write_file(capture_path, both, strlen(both));
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		struct outcome outcome = report_file(&forms[i]);
+
+		assert_int_equal(outcome.status, 0);
+		assert_contains(outcome.err, "another run begins in line 4");
+		assert_contains(outcome.err, "there is no summary");
+		if (!forms[i].top)
+			assert_contains(outcome.out, "7.3.4");
+		free_outcome(&outcome);
+	}
+	free(both);
+	free(capture);
+}
+
 static void test_two_runs_in_one_file(void **state)
 {
 	char *capture = long_capture(), *both = malloc(2 * strlen(capture) + 1);
@@ -1055,6 +1080,7 @@ int main(void)
 		cmocka_unit_test(test_newer_capture),
 		cmocka_unit_test(test_capture_without_its_beginning),
 		cmocka_unit_test(test_two_runs_in_one_file),
+		cmocka_unit_test(test_second_start_after_a_run_that_was_killed),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
