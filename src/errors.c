@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "printable.h"
+
 /* Kernel-internal, but it reaches user space when a trampoline is refused. */
 #define KERNEL_ENOTSUPP 524
 
@@ -31,14 +33,20 @@ void errors_setup(bool quiet, bool verbose)
 	verbose_errors = verbose;
 }
 
-/* In one write, so that a traced command's own output cannot part the line. */
+/*
+ * In one write, so that a traced command's own output cannot part the line;
+ * what it names may be called anything, and moves no cursor.
+ */
 static void print_line(const char *format, va_list args)
 {
-	char *text;
+	char *text, *shown;
 
 	if (vasprintf(&text, format, args) < 0)
 		return;
-	fprintf(stderr, "lazyfault: %s\n", text);
+	shown = printable_copy(text, false);
+	if (shown)
+		fprintf(stderr, "lazyfault: %s\n", shown);
+	free(shown);
 	free(text);
 }
 

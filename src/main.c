@@ -8,12 +8,25 @@
 #include "commands.h"
 #include "errors.h"
 #include "options.h"
+#include "printable.h"
+#include "privileges.h"
 
 /* libbpf's own log explains a refused program to those who ask for it by -v. */
 static int print_all(enum libbpf_print_level level, const char *format, va_list args)
 {
+	char *text, *shown;
+	int length;
+
 	(void)level;
-	return vfprintf(stderr, format, args);
+	length = vasprintf(&text, format, args);
+	if (length < 0)
+		return length;
+	shown = printable_copy(text, true);
+	if (shown)
+		fputs(shown, stderr);
+	free(shown);
+	free(text);
+	return length;
 }
 
 static int print_nothing(enum libbpf_print_level level, const char *format, va_list args)
@@ -29,6 +42,11 @@ int main(int argc, char **argv)
 	struct options options;
 	int status;
 
+	if (privileges_are_borrowed()) {
+		complain("it is installed setuid or setgid, and is not made to trace for users who "
+			 "may not trace themselves: take that bit off it (chmod ug-s), and use sudo");
+		return EXIT_FAILURE;
+	}
 	/* numbers and columns are the same in every locale; only the terminal's charset counts */
 	setlocale(LC_CTYPE, "");
 	options_parse(&options, argc, argv);

@@ -15,6 +15,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "printable.h"
+
 #ifndef LAZYFAULT_VERSION
 #error "the build must say -DLAZYFAULT_VERSION=\"X.Y.Z\""
 #endif
@@ -250,13 +252,15 @@ static void usage_failure(const struct parse *parse, const char *format, ...)
 
 static void usage_failure(const struct parse *parse, const char *format, ...)
 {
-	char text[1024];
+	char text[1024], *shown;
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	argp_failure(parse->state, EX_USAGE, 0, "%s", text);
+	shown = printable_copy(text, false);
+	argp_failure(parse->state, EX_USAGE, 0, "%s", shown ? shown : "wrong usage");
+	free(shown);
 	exit(EX_USAGE);
 }
 

@@ -2,7 +2,6 @@
 /* Decodes UTF-8 strictly, and shows or replaces what is not. */
 #include "printable.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +130,25 @@ size_t printable_terminal(char *out, const char *text, size_t columns)
 	}
 	out[length] = '\0';
 	return length;
+}
+
+char *printable_copy(const char *text, bool lines)
+{
+	char *out = malloc(HEX_COLUMNS * strlen(text) + 1), *end = out;
+
+	if (!out)
+		return NULL;
+	while (*text) {
+		struct piece piece = next_piece(text);
+
+		if (lines && (*text == '\n' || *text == '\t'))
+			*end++ = *text;
+		else
+			end += show_piece(end, text, piece);
+		text += piece.length;
+	}
+	*end = '\0';
+	return out;
 }
 
 char *printable_utf8(const char *text)

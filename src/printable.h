@@ -6,6 +6,7 @@
 #ifndef LAZYFAULT_PRINTABLE_H
 #define LAZYFAULT_PRINTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -16,6 +17,12 @@
  * bounds its width. out holds columns + 1 bytes; returns the length.
  */
 size_t printable_terminal(char *out, const char *text, size_t columns);
+
+/*
+ * The same of a text of any length, uncut; with `lines`, newlines and tabs
+ * stay. A copy to be freed with free(); NULL: no memory.
+ */
+char *printable_copy(const char *text, bool lines);
 
 /*
  * For JSON: valid UTF-8, each piece that is not replaced by U+FFFD. A copy to

@@ -9,6 +9,7 @@
 #include "loop.h"
 #include "options.h"
 #include "output.h"
+#include "privileges.h"
 #include "run.h"
 #include "sink.h"
 #include "sinks.h"
@@ -35,6 +36,20 @@ static void describe_start(struct run *run)
 	run->ops->describe(run);
 }
 
+/* What is attached and open is all that the rest goes by. */
+static int give_up_privileges(const struct run *run, char *message)
+{
+	char kept[256];
+	int error = privileges_drop(run->options, kept, sizeof(kept));
+
+	if (error)
+		snprintf(message, MESSAGE_BYTES, "cannot give up capabilities: %s",
+			 error_name(-error));
+	else if (run->options->verbose)
+		notice("capabilities are given up: all%s%s", kept[0] ? " but " : "", kept);
+	return error;
+}
+
 static int set_up(struct run *run, char *message)
 {
 	int error = loop_block_signals();
@@ -51,7 +66,7 @@ static int set_up(struct run *run, char *message)
 	describe_start(run);
 	run->sink = sinks_open(run->options, run->options->interval > 0, run->out, message,
 			       MESSAGE_BYTES);
-	return run->sink ? 0 : -ENOMEM;
+	return run->sink ? give_up_privileges(run, message) : -ENOMEM;
 }
 
 /* ---- while tracing ---- */

@@ -537,6 +537,22 @@ static void test_notices(void **state)
 	assert_int_equal(strlen(text), strlen("lazyfault: \n") + 5000);
 }
 
+static void speak_of_hostile_names(void)
+{
+	notice("-m name %s: it fits 2 maps", "\x1b[2J\n\xc2\x9b" "1A\xe2\x80\xae\xff");
+	complain("--output=%s: is there", "a\rlazyfault: b\x08");
+}
+
+static void test_names_in_notices_move_no_cursor(void **state)
+{
+	(void)state;
+	errors_setup(false, false);
+	assert_string_equal(captured(speak_of_hostile_names),
+			    "lazyfault: -m name \\x1b[2J\\x0a\\xc2\\x9b1A\\xe2\\x80\\xae\\xff: it "
+			    "fits 2 maps\n"
+			    "lazyfault: --output=a\\x0dlazyfault: b\\x08: is there\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -564,6 +580,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ground_settings, make_tree, remove_tree),
 		cmocka_unit_test(test_ground_tries_programs),
 		cmocka_unit_test(test_notices),
+		cmocka_unit_test(test_names_in_notices_move_no_cursor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

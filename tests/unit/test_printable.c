@@ -83,6 +83,32 @@ static void test_terminal_cuts_between_characters(void **state)
 	assert_string_equal(terminal("\x1b", 3), "..");
 }
 
+static void check_copy(const char *text, bool lines, const char *expected)
+{
+	char *copy = printable_copy(text, lines);
+
+	assert_non_null(copy);
+	assert_string_equal(copy, expected);
+	free(copy);
+}
+
+static void test_copy_is_whole(void **state)
+{
+	char marks[2000], shown[sizeof(marks) * 4] = "";
+
+	(void)state;
+	check_copy("", false, "");
+	check_copy("-m name \x1b[2Jx: база", false, "-m name \\x1b[2Jx: база");
+	check_copy("a\nb\tc\rd", false, "a\\x0ab\\x09c\\x0dd");
+	check_copy("a\nb\tc\rd\x9b", true, "a\nb\tc\\x0dd\\x9b");
+	check_copy("\xe2\x80\xae\xff\xc3", true, "\\xe2\\x80\\xae\\xff\\xc3");
+	memset(marks, '\x1b', sizeof(marks) - 1);
+	marks[sizeof(marks) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(marks) - 1; i++)
+		strcpy(shown + 4 * i, "\\x1b");
+	check_copy(marks, false, shown);
+}
+
 static void check_utf8(const char *text, const char *expected)
 {
 	char *valid = printable_utf8(text);
@@ -133,6 +159,7 @@ int main(void)
 		cmocka_unit_test(test_terminal_escapes_what_moves_the_cursor),
 		cmocka_unit_test(test_terminal_escapes_every_byte_that_is_no_character),
 		cmocka_unit_test(test_terminal_cuts_between_characters),
+		cmocka_unit_test(test_copy_is_whole),
 		cmocka_unit_test(test_utf8_keeps_what_is_valid),
 		cmocka_unit_test(test_utf8_replaces_what_is_not),
 	};
