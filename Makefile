@@ -87,13 +87,18 @@ $(BUILD)/tools: tools/need-tools
 # ---- programs that run in the guest ----
 
 GUEST := $(BUILD)/guest
-GUEST_PROGRAMS := $(GUEST)/workload $(GUEST)/mapinmap-update
+GUEST_PROGRAMS := $(GUEST)/workload $(GUEST)/mapinmap-update $(GUEST)/bpfstats
 GUEST_CFLAGS := -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -pthread -static
 
 $(GUEST)/workload: $(wildcard tools/workload/*.c) $(wildcard tools/workload/*.h)
 	$(say) CC $@
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GUEST_CFLAGS) $(filter %.c,$^) -o $@
+
+$(GUEST)/bpfstats: tools/oracle/bpfstats.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GUEST_CFLAGS) $< -o $@
 
 $(GUEST)/arraymap-mmap $(GUEST)/mapinmap-update: $(GUEST)/%: tools/bench/%.c
 	$(say) CC $@
