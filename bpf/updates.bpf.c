@@ -497,7 +497,7 @@ static __always_inline void fill(struct update_record *record, __u64 *ctx,
 	fill_who(record, map);
 }
 
-/* `operation` is NULL if its entry was missed. */
+/* `operation` is NULL if its entries were skipped. */
 static __always_inline void report(__u64 *ctx, const struct map_facts *map,
 				   const struct operation *operation, __u64 now)
 {
@@ -553,7 +553,8 @@ static __always_inline void exit_paired(__u64 *ctx, struct operation *operation,
 			return;
 		read_facts(&operation->map, target.map);
 	}
-	report(ctx, &operation->map, operation, now);
+	/* without a start if only operation_begun() saw it begin */
+	report(ctx, &operation->map, operation->start ? operation : NULL, now);
 }
 
 static __always_inline void end(struct operation *operation, __u32 program)

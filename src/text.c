@@ -125,19 +125,33 @@ static void draw_counting(const struct text_sink *text)
 	paragraph_end(&line);
 }
 
-/* One line, whatever is traced: a scope that is too long is cut. */
+/*
+ * What is traced and how to stop. With a command it is one line, for which a
+ * long name is cut; lists of processes and maps are told in full.
+ */
 static void draw_first_line(const struct text_sink *text)
 {
 	const struct run_start *start = &text->start;
 	const char *what = start->updates ? "Tracing map-in-map updates of" : "Tracing lazy faults of";
-	char scope[TEXT_COLUMNS + 1], hint[30 + 1];
-	size_t taken;
+	const char *scope = start->scope ? start->scope : "all processes", *hint = start->stop_hint;
+	size_t room = TEXT_COLUMNS - strlen(what) - strlen(" ");
+	char shown[200 + 1];
+	struct paragraph line;
 
-	printable_terminal(hint, start->stop_hint ? start->stop_hint : "", 30);
-	taken = strlen(what) + 1 + (start->stop_hint ? strlen(" ... ") + strlen(hint) : 0);
-	printable_terminal(scope, start->scope ? start->scope : "all processes",
-			   TEXT_COLUMNS - taken);
-	fprintf(text->sink.out, "%s %s%s%s\n", what, scope, start->stop_hint ? " ... " : "", hint);
+	if (!strncmp(scope, "command ", strlen("command ")) && hint) {
+		if (strlen(scope) + strlen(" ... ") + strlen(hint) > room)
+			hint = "Ends with it.";
+		room -= strlen(" ... ") + strlen(hint);
+	} else {
+		room = sizeof(shown) - 1;
+	}
+	printable_terminal(shown, scope, room);
+	paragraph_begin(&line, text->sink.out, 2, NULL);
+	paragraph_words(&line, what);
+	paragraph_words(&line, shown);
+	paragraph_words(&line, hint ? "..." : "");
+	paragraph_words(&line, hint ? hint : "");
+	paragraph_end(&line);
 }
 
 static void text_start(struct sink *sink, const struct run_start *start)

@@ -480,32 +480,39 @@ static void test_one_update(void **state)
 	close_text(&written);
 }
 
-/* What is traced takes one line, however long it is; the hint stays whole. */
-static void test_long_scope(void **state)
+static void assert_first_line(bool updates, const char *scope, const char *hint,
+			      const char *expected)
 {
 	struct text_options options = { .intervals = false };
 	struct run_start start = sample_start(MODE_LAZY);
 	struct written written;
 
-	(void)state;
-	start.scope = "command mapinmap-update";
-	start.stop_hint = "Ends with the command.";
-	for (int i = 0; i < 2; i++) {
-		start.updates = i;
-		open_text(&written, &options);
-		written.sink->ops->start(written.sink, &start);
-		assert_int_equal(strncmp(written.text, "Tracing ", 8), 0);
-		assert_true(strcspn(written.text, "\n") <= TEXT_COLUMNS);
-		assert_contains(written.text, i ? "of command mapinmap-upd.. ... Ends with the command.\n"
-						: "of command mapinmap-update ... Ends with the command.\n");
-		close_text(&written);
-	}
-	start.scope = "command /opt/an/agent/with/a/rather/long/path/to/its/executable/file/bin/agent";
-	start.stop_hint = NULL;
+	start.updates = updates;
+	start.scope = scope;
+	start.stop_hint = hint;
 	open_text(&written, &options);
 	written.sink->ops->start(written.sink, &start);
-	assert_int_equal(strcspn(written.text, "\n"), TEXT_COLUMNS);
+	assert_int_equal(strncmp(written.text, expected, strlen(expected)), 0);
 	close_text(&written);
+}
+
+/* A command takes one line, however long its name is; lists wrap and are whole. */
+static void test_first_line(void **state)
+{
+	static const char hint[] = "Ends with the command.", ctrl_c[] = "Hit Ctrl-C to end.";
+	static const char agent[] = "command /opt/an/agent/with/a/long/path/to/its/file/bin/agent";
+
+	(void)state;
+	assert_first_line(false, "command mapinmap-update", hint, "Tracing lazy faults of "
+			  "command mapinmap-update ... Ends with the command.\nKernel");
+	assert_first_line(true, "command mapinmap-update", hint, "Tracing map-in-map updates of "
+			  "command mapinmap-update ... Ends with it.\nKernel");
+	assert_first_line(true, agent, hint, "Tracing map-in-map updates of "
+			  "command /opt/an/agent/with/a/.. ... Ends with it.\nKernel");
+	assert_first_line(true, "all processes; map ids 107, 108, 109", ctrl_c,
+			  "Tracing map-in-map updates of all processes; map ids 107, 108, 109 ... "
+			  "Hit\n  Ctrl-C to end.\nKernel");
+	assert_first_line(true, "pid 1", NULL, "Tracing map-in-map updates of pid 1\nKernel");
 }
 
 /* ---- sorting ---- */
@@ -681,7 +688,7 @@ int main(void)
 		cmocka_unit_test(test_report_of_updates),
 		cmocka_unit_test(test_report_of_no_updates),
 		cmocka_unit_test(test_one_update),
-		cmocka_unit_test(test_long_scope),
+		cmocka_unit_test(test_first_line),
 		cmocka_unit_test(test_sort_keys),
 		cmocka_unit_test(test_top_of_many),
 		cmocka_unit_test(test_without_intervals_none_is_shown),
