@@ -133,11 +133,15 @@ static void draw_first_line(const struct text_sink *text)
 {
 	const struct run_start *start = &text->start;
 	const char *what = start->updates ? "Tracing map-in-map updates of" : "Tracing lazy faults of";
-	const char *scope = start->scope ? start->scope : "all processes", *hint = start->stop_hint;
+	const char *scope = start->scope ? start->scope : "all processes", *hint = NULL;
 	size_t room = TEXT_COLUMNS - strlen(what) - strlen(" ");
-	char shown[200 + 1];
+	char shown[200 + 1], shown_hint[40 + 1];
 	struct paragraph line;
 
+	if (start->stop_hint) {
+		printable_terminal(shown_hint, start->stop_hint, sizeof(shown_hint) - 1);
+		hint = shown_hint;
+	}
 	if (!strncmp(scope, "command ", strlen("command ")) && hint) {
 		if (strlen(scope) + strlen(" ... ") + strlen(hint) > room)
 			hint = "Ends with it.";
