@@ -30,9 +30,10 @@
 #define OPERATIONS_TIME "the time of operations"
 #define OPERATIONS "operations"
 
-/* Runs of the programs at the exit that the kernel skipped. */
+/* Runs that the kernel skipped: of the programs at the exit, and of the LSM's. */
 struct misses {
 	uint64_t first, second;	/* in the order in which they run */
+	uint64_t begins;	/* of the LSM's program */
 };
 
 struct update_tracer {
@@ -359,13 +360,16 @@ static int load_what_can_be(struct update_tracer *tracer,
 	return load(tracer, config, false, uses, count, ground, message);
 }
 
-static struct misses exit_misses(const struct updates_bpf *skeleton)
+static struct misses misses_now(const struct updates_bpf *skeleton)
 {
 	bool swapped = skeleton->bss->probe.first == 2;
 	uint64_t one = program_misses(skeleton->progs.operation_exit);
 	uint64_t two = program_misses(skeleton->progs.operation_exit_2);
 
-	return (struct misses){ swapped ? two : one, swapped ? one : two };
+	return (struct misses){
+		.first = swapped ? two : one, .second = swapped ? one : two,
+		.begins = program_misses(skeleton->progs.operation_begun),
+	};
 }
 
 static bool start(struct update_tracer *tracer, const struct update_tracer_config *config,
@@ -389,7 +393,7 @@ static bool start(struct update_tracer *tracer, const struct update_tracer_confi
 	if (!ask_kernel(tracer, message, message_bytes))
 		return false;
 	tracer->skeleton->bss->by_begun = tracer->skeleton->bss->probe.begun > 0;
-	tracer->before = exit_misses(tracer->skeleton);
+	tracer->before = misses_now(tracer->skeleton);
 	tracer->skeleton->bss->tracing = 1;
 	return true;
 }
@@ -443,7 +447,7 @@ int update_tracer_drain(struct update_tracer *tracer, struct update_table *table
 /* Exits that neither program saw, of whatever operation of whatever process. */
 static uint64_t exits_skipped(const struct update_tracer *tracer)
 {
-	struct misses misses = exit_misses(tracer->skeleton);
+	struct misses misses = misses_now(tracer->skeleton);
 	uint64_t rescued = tracer->skeleton->bss->rescued;
 
 	if (!tracer->skeleton->links.operation_exit_2)
@@ -455,13 +459,20 @@ static uint64_t exits_skipped(const struct update_tracer *tracer)
 	return misses.first < misses.second ? misses.first : misses.second;
 }
 
+/* None, by what is said of lsm_programs_see_all(); but the kernel itself counts them. */
+static uint64_t begins_skipped(const struct update_tracer *tracer)
+{
+	return program_misses(tracer->skeleton->progs.operation_begun) - tracer->before.begins;
+}
+
 static struct losses losses_now(struct update_tracer *tracer)
 {
 	const struct updates_bpf__bss *bss = tracer->skeleton->bss;
 	struct losses losses = { .ring_full = bss->ring_full, .recursion = bss->unmarked };
 
 	if (bss->by_begun) {
-		losses.recursion += bss->unended;
+		losses.recursion += bss->unended + begins_skipped(tracer);
+		losses.recursion_at_most = begins_skipped(tracer) > 0;
 		return losses;
 	}
 	losses.recursion += exits_skipped(tracer);
@@ -595,10 +606,10 @@ static void detach_and_settle(struct update_tracer *tracer)
 	if (!bss->by_begun)
 		return;
 	unended = bss->begun - bss->ended;
-	unended = bss->unmarked + (unended > under_way ? unended - under_way : 0);
-	if (unended > final->recursion)
-		final->recursion = unended;
-	final->recursion_at_most = uncertain && final->recursion;
+	unended = unended > under_way ? unended - under_way : 0;
+	if (unended > bss->unended)
+		final->recursion += unended - bss->unended;
+	final->recursion_at_most |= uncertain && final->recursion;
 }
 
 void update_tracer_detach(struct update_tracer *tracer)

@@ -3,89 +3,7 @@
 # count and clock; how this kernel waits, and what the knobs do to it.
 # vm: smp=2 memory=1024 timeout=600
 . ./lib.sh
-
-# Kernels of 6.19 and later wait expedited: the release is the one witness that is not the tool.
-waits_expedited() {
-	uname -r | awk -F '[.-]' '{ exit !($1 > 6 || ($1 == 6 && $2 >= 19)) }'
-}
-
-if waits_expedited; then
-	kind=expedited
-	other_kind=normal
-	other_knob=/sys/kernel/rcu_normal
-else
-	kind=normal
-	other_kind=expedited
-	other_knob=/sys/kernel/rcu_expedited
-fi
-
-updated() { # updated OPTIONS -- MAPINMAP-UPDATE OPTIONS: leaves run.jsonl and truth.jsonl
-	options=
-	while [ "$1" != -- ]; do
-		options="$options $1"
-		shift
-	done
-	shift
-	rm -f "$work"/*.jsonl
-	# shellcheck disable=SC2086
-	lazyfault updates -j -o "$work/run.jsonl" $options -- mapinmap-update --json "$@" \
-		>"$work/truth.jsonl" 2>"$work/stderr"
-	status=$?
-	if [ $status -ne 0 ]; then
-		echo "status $status" | diag
-		diag <"$work/stderr"
-	fi
-	return $status
-}
-
-# By process and map: what the program did, and what was seen of it.
-rows='[.[] | select(.type == "update" and .span == "total")
-  | [.pid, .map.id, .map.name, .map.type, .calls, .failed]] | sort'
-truth='[.[] | select(.type == "operation")] | group_by([.pid, .map.id])
-  | map([.[0].pid, .[0].map.id, .[0].map.name, .[0].map.type, (map(.calls) | add),
-         (map(.failed) | add)]) | sort'
-
-invariants='
-def sums: ([.buckets[].count] | add // 0) == .count;
-def ascending: [.buckets[].from] | . == (sort | unique);
-map(if .type == "update" then
-    .ns.count == .calls - .untimed and .wait_ns.count <= .ns.count
-    and .wait_ns.sum <= .ns.sum and .failed <= .calls
-    and ([.ns, .wait_ns] | all(sums and ascending))
-    and (.wait == "none") == (.waits.normal + .waits.expedited == 0)
-  else true end) | all'
-
-# Each row's interval records add up to its total record.
-intervals='
-def counts: [.calls, .failed, .untimed, .ns.count, .ns.sum, .wait_ns.count, .wait_ns.sum,
-             .waits.normal, .waits.expedited];
-[.[] | select(.type == "update")] | group_by([.pid, .map.id])
-| map((map(select(.span == "total") | counts) | first) as $total
-      | (map(select(.span == "interval") | counts) | transpose | map(add)) == $total)
-| all'
-
-# The program's clock reads before the kernel is entered and after it has returned: no call
-# can have taken longer than it saw.
-within='
-  ([$truth[0][] | select(.type == "operation")] | group_by(.map.id)
-   | map({key: "\(.[0].map.id)", value: {sum: (map(.ns.sum) | add), max: (map(.ns.max) | max)}})
-   | from_entries) as $truth
-  | [.[] | select(.type == "update" and .span == "total")]
-  | map(. as $row | $truth["\(.map.id)"] | $row.ns.sum <= .sum and $row.ns.max <= .max) | all'
-
-agrees() { # agrees DESCRIPTION
-	is "$(jq -sc "$rows" "$work/run.jsonl")" "$(jq -sc "$truth" "$work/truth.jsonl")" \
-		"$1: calls and failures are those that were made"
-	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$1: sums hold"
-	is "$(jq -s --slurpfile all "$work/truth.jsonl" \
-		'. as $run | [$all] as $truth | $run | '"$within" "$work/run.jsonl")" true \
-		"$1: no time is beyond the program's own clock"
-	is "$(summary '.lost | add')" 0 "$1: nothing lost"
-}
-
-update() { # of the rows' total records
-	jq -sr "[.[] | select(.type == \"update\" and .span == \"total\")] | $1" "$work/run.jsonl"
-}
+. ./lib-updates.sh
 
 share_of_waiting='(map(.wait_ns.sum) | add) / (map(.ns.sum) | add)'
 average='(map(.ns.sum) | add) / (map(.ns.count) | add)'
@@ -166,29 +84,7 @@ for noise in process thread; do
 	is "$(update 'map(.waits | add) | add')" 60 "another $noise waits: its waits are not counted"
 done
 
-# ---- more threads in bpf(2) than the hooks can all see ----
-
-updated -- -n 160 -T 16 -t hash -o insert --fail 300
-is "$(jq -s "$invariants" "$work/run.jsonl")" true "16 threads: sums hold"
-is "$(jq -s --slurpfile all "$work/truth.jsonl" \
-	'. as $run | [$all] as $truth | $run | '"$within" "$work/run.jsonl")" true \
-	"16 threads: no time is beyond the program's own clock"
-seen=$(update 'map(.calls) | add')
-lost=$(summary .lost.recursion)
-if [ "$seen" -le 4960 ] && [ $((seen + lost)) -ge 4900 ]; then
-	pass "16 threads: $seen of 4960 calls seen, $lost lost"
-else
-	fail "16 threads: $seen of 4960 calls seen, $lost lost"
-fi
-
 # ---- filters ----
-
-start_waiting() { # start_waiting NAME: a program that waits for $work/go; its pid in $pid
-	rm -f "$work/go"
-	mapinmap-update --json -n 10 -o insert --wait-file "$work/go" >"$work/$1.truth" &
-	pid=$!
-	await grep -q ready "$work/$1.truth"
-}
 
 trace_waiting() { # trace_waiting OPTIONS: traces while the waiting programs run
 	rm -f "$work"/*.jsonl
@@ -198,9 +94,9 @@ trace_waiting() { # trace_waiting OPTIONS: traces while the waiting programs run
 	touch "$work/go"
 }
 
-start_waiting one
+start_waiting one -n 10 -o insert
 one=$pid
-start_waiting two
+start_waiting two -n 10 -o insert
 two=$pid
 trace_waiting -p $one
 wait $one
@@ -210,7 +106,7 @@ is $? 0 "-p: ends with the process, status 0"
 cat "$work/one.truth" >"$work/truth.jsonl"
 agrees "-p: that process only"
 
-start_waiting one
+start_waiting one -n 10 -o insert
 trace_waiting -m "$(jq -r '.map_ids[1]' "$work/one.truth")"
 wait $pid
 kill -INT $tracer
@@ -227,7 +123,7 @@ sh -c 'echo $$ >/sys/fs/cgroup/updates/cgroup.procs
 	exec mapinmap-update --json -n 10 -o insert --wait-file '"$work/go2"'' >"$work/cgroup.truth" &
 inside=$!
 await grep -q ready "$work/cgroup.truth"
-start_waiting one
+start_waiting one -n 10 -o insert
 trace_waiting -c /sys/fs/cgroup/updates
 touch "$work/go2"
 wait $pid
@@ -247,7 +143,7 @@ agrees "a command: it and what it starts"
 is "$(update 'map(.pid) | unique | length')" 2 "a command: two processes"
 
 # everything on the machine
-start_waiting one
+start_waiting one -n 10 -o insert
 lazyfault updates -j -o "$work/all.jsonl" -d 100 2>/dev/null &
 tracer=$!
 await grep -q '"type":"start"' "$work/all.jsonl"
