@@ -126,7 +126,9 @@ static void fill_update(struct update_report *update)
 static char *print_records(void)
 {
 	const struct interval_report interval = { .seconds = 1 };
-	const struct summary_report summary = { .seconds = 1, .verdict = "verdict" };
+	const struct summary_report summary = {
+		.seconds = 1, .verdict = "verdict", .lost = { .recursion_at_most = true },
+	};
 	struct run_start start;
 	struct update_report update;
 	struct vma_report vma;
