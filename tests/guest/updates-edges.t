@@ -150,7 +150,7 @@ is $? 0 "an interval and a count: status 0"
 is "$(grep -c '^[0-9.]* m\{0,1\}s$' "$work/text")" 3 "an interval and a count: as many intervals, and no more"
 like "$(cat "$work/text")" "^Totals       0 calls, 0 failed" "an interval and a count: totals"
 text=$(lazyfault updates -- mapinmap-update -n 1 -t hash -o insert)
-like "$text" "^Tracing map-in-map updates of command .* Ends with the command\.$" "a command: one line says it"
+like "$text" "^Tracing map-in-map updates of command .* Ends with it\.$" "a command: one line says it"
 like "$text" "^Totals       1 call, 0 failed" "one call is one call"
 is "$(printf '%s\n' "$text" | grep -B 1 '^pid ' | head -n 1)" "" "the report stands apart from what the command prints"
 is "$(ls /proc/[0-9]*/fdinfo/* 2>/dev/null | xargs grep -l '^prog_id' 2>/dev/null | wc -l)" 0 \

@@ -57,10 +57,10 @@ kept 7.3 expedited 160000
 try "$run" --from "$scratch/kept"
 is "run-updates --from: status" "$status" 0
 has "the posted figures" "$scratch/out" \
-	'^posted, before +1369 +21\.2 s +47\.9 ms +15\.5 ms +7\.00 us *$'
+	'^posted, before +1369 +21\.2 s +47\.9 ms +15\.5 ms +7\.00 us$'
 has "a row of ours" "$scratch/out" \
-	'^6\.12, insert +1400 +22\.4 s +48\.0 ms +16\.0 ms +8\.00 ms *$'
-has "one batch" "$scratch/out" '^7\.3, batch-insert +1 +160 us +160 us +160 us +160 us *$'
+	'^6\.12, insert +1400 +22\.4 s +48\.0 ms +16\.0 ms +8\.00 ms$'
+has "one batch" "$scratch/out" '^7\.3, batch-insert +1 +160 us +160 us +160 us +160 us$'
 has "what lazyfault saw" "$scratch/out" \
 	'^7\.3, lazyfault +1400 +224 ms +480 us +160 us +80\.0 us +expedited, 90 % waiting$'
 has "the ratios" "$scratch/out" '^average, before/after +posted 176 times, here 100 times$'
