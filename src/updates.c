@@ -144,8 +144,8 @@ static void tell(struct run *run)
 	uint64_t unseen = update_tracer_unseen_waits(updates->tracer);
 
 	if (unseen)
-		notice("up to %llu wait%s, of any process, missed: waiting may be more than is shown",
-		       (unsigned long long)unseen, unseen == 1 ? " was" : "s were");
+		notice("missed waits, of any process: up to %llu; waiting may be more than is shown",
+		       (unsigned long long)unseen);
 }
 
 static void free_updates(struct run *run)
