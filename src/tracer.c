@@ -17,6 +17,7 @@
 #include "errors.h"
 #include "faults.h"
 #include "faults.skel.h"
+#include "rcu.h"
 #include "records.h"
 #include "targets.h"
 #include "tracer.h"
@@ -309,6 +310,7 @@ static void close_skeleton(struct tracer *tracer)
 struct start {
 	const struct tracer_config *config;
 	struct plan plan;
+	char not_exact[512], not_timed[512];	/* why not, where it was asked for */
 	struct ground ground;
 	char *message;
 	size_t message_bytes;
@@ -417,8 +419,6 @@ static void explain_lowering(const struct tracer *tracer, bool was_exact, char *
 
 static bool start_best(struct tracer *tracer, struct start *start)
 {
-	char not_exact[512] = "", not_timed[512] = "";
-	const struct tracer_config *config = start->config;
 	enum outcome outcome;
 
 	do {
@@ -428,20 +428,41 @@ static bool start_best(struct tracer *tracer, struct start *start)
 			close_skeleton(tracer);
 		outcome = try_plan(tracer, start);
 		if (before.exact && !start->plan.exact)
-			explain_lowering(tracer, true, not_exact, sizeof(not_exact));
+			explain_lowering(tracer, true, start->not_exact,
+					 sizeof(start->not_exact));
 		if (before.timed && !start->plan.timed)
-			explain_lowering(tracer, false, not_timed, sizeof(not_timed));
+			explain_lowering(tracer, false, start->not_timed,
+					 sizeof(start->not_timed));
 	} while (outcome == LOWERED);
 	if (outcome == FAILED)
 		return false;
 	tracer->exact = start->plan.exact;
 	tracer->timed = start->plan.timed;
-	if (not_exact[0])
-		program_gap_add(&tracer->gaps, "exact counting; it is light instead", not_exact);
-	if (not_timed[0])
-		program_gap_add(&tracer->gaps, "handler times", not_timed);
-	choose_batch_counting(tracer, config->handlers);
+	if (start->not_exact[0])
+		program_gap_add(&tracer->gaps, "exact counting; it is light instead",
+				start->not_exact);
+	if (start->not_timed[0])
+		program_gap_add(&tracer->gaps, "handler times", start->not_timed);
+	choose_batch_counting(tracer, start->config->handlers);
 	return true;
+}
+
+/*
+ * On PREEMPT_RT spinlocks sleep (Documentation/locking/locktypes.rst), the
+ * page-table lock too: a thread is preempted in the program on set_pte_range()
+ * as it is in those on the handlers, and others' runs are skipped meanwhile.
+ */
+static void lower_on_rt(struct start *start)
+{
+	struct rcu_state rcu;
+
+	rcu_look(&rcu);
+	if (!start->plan.exact || !rcu.preempt_rt)
+		return;
+	start->plan.exact = false;
+	snprintf(start->not_exact, sizeof(start->not_exact),
+		 "PREEMPT_RT leaves preemption on where PTEs are written, so that the kernel "
+		 "skips programs there as it does on the handlers");
 }
 
 struct tracer *tracer_start(const struct tracer_config *config, char *message,
@@ -461,6 +482,7 @@ struct tracer *tracer_start(const struct tracer_config *config, char *message,
 	}
 	ground_look(&start.ground);
 	ground_try_programs(&start.ground);
+	lower_on_rt(&start);
 	if (!start_best(tracer, &start)) {
 		tracer_free(tracer);
 		return NULL;
