@@ -18,7 +18,7 @@
  * Distributions are log2: slot 0 holds the value 0, slot k holds
  * [2^(k-1), 2^k - 1]. The last slot is open: it also holds all above.
  */
-#define NS_SLOTS 48		/* the open one begins at 2^46 ns, 19 hours */
+#define NS_SLOTS 40		/* the open one begins at 2^38 ns, 4.6 minutes */
 #define BATCH_SLOTS 16		/* the open one begins at 2^14 pages */
 
 /* Parts of a VMA whose installed pages are counted apart. */
