@@ -71,5 +71,12 @@ for arguments in "-p$hostile" "--sort=$hostile" "report $hostile" "check $hostil
 	result "a hostile name is shown, not obeyed: ${words[0]%%[^a-z=-]*}" "$(cat -v <<< "$output")"
 done
 
+# of what a log, a file or a map is called, as root with -v
+for words in "-o /nonexistent/$hostile/out" "-c /nonexistent/$hostile" "-m pinned /nonexistent/$hostile"; do
+	output=$("$program" -v -d 0.1 "${words%% *}" "${words#* }" 2>&1)
+	[[ $? == 1 ]] && ! LC_ALL=C grep -q $'[\001-\010\013-\037\177-\377]' <<< "$output"
+	result "a hostile name in -v's output is shown, not obeyed: ${words%% *}" "$(cat -v <<< "$output")"
+done
+
 echo "1..$count"
 exit "$failed"
