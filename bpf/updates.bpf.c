@@ -348,6 +348,17 @@ static __always_inline bool was_noted(const struct operation *noted, __u32 comma
 	return noted->noted && noted->command == command && (!noted->map.id || noted->fd == fd);
 }
 
+/* Whose an operation is, by an entry of it that has been here: to find out again is dear. */
+static __always_inline enum ownership told_by_entry(const struct operation *noted, __u32 command,
+						    __u32 fd)
+{
+	if (!noted->noted || noted->command != command || noted->fd != fd)
+		return NOT_KNOWN;
+	if (noted->phase == PHASE_OTHER)
+		return NOT_OURS;
+	return noted->map.id ? OURS : NOT_KNOWN;
+}
+
 /* The thread as the tracer's PID namespace numbers it; 0: not visible there. */
 static __always_inline __u32 visible_thread(struct task_struct *task)
 {
@@ -364,19 +375,21 @@ static __always_inline __u32 visible_thread(struct task_struct *task)
 	return BPF_CORE_READ(upid, nr);
 }
 
-static __always_inline void begin(struct operation *place, __u32 command,
-				  const struct target *target)
+/* `map` is NULL if the entry has read what it is. */
+static __always_inline void begin(struct operation *place, __u32 command, __u32 fd,
+				  struct bpf_map *map)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct operation operation = {};
 
-	if (place && was_noted(place, command, target->fd))
+	if (place && was_noted(place, command, fd))
 		operation = *place;
 	operation.phase = PHASE_ENTERED;
 	operation.command = command;
-	operation.fd = target->fd;
+	operation.fd = fd;
 	operation.noted = false;
-	read_facts(&operation.map, target->map);
+	if (map)
+		read_facts(&operation.map, map);
 	if (is_own(task)) {
 		probe.begun++;
 	} else {
@@ -401,12 +414,14 @@ int operation_begun(__u64 *ctx)
 	if (bpf_probe_read_kernel(attr, sizeof(attr), (void *)ctx[1]))
 		return 0;
 	target.fd = fd_in(attr, is_batch(command));
-	find_map(&target);
 	place = thread_operation();
 	if (place)
 		close_earlier(place);
+	target.whose = place ? told_by_entry(place, command, target.fd) : NOT_KNOWN;
+	if (target.whose == NOT_KNOWN)
+		find_map(&target);
 	if (target.whose == OURS) {
-		begin(place, command, &target);
+		begin(place, command, target.fd, target.map);
 	} else if (place) {
 		place->phase = PHASE_OTHER;
 		place->noted = false;
