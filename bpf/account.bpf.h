@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "compat.bpf.h"
+#include "events.bpf.h"
 #include "hist.bpf.h"
 #include "vmas.bpf.h"
 
@@ -45,10 +46,14 @@ static __always_inline __u32 origin_of(struct vm_fault *vmf, __u32 flags)
 /* One fault as it is counted. */
 struct fault {
 	__u64 address;
+	__u64 page;		/* of the map; for events only */
 	__u64 elapsed;		/* ns, or one of UNTIMED_* */
 	__u32 access, origin, lock;
+	__u32 noted;		/* its event waits in this slot, or EVENT_NOT_NOTED */
 	bool failed;
 };
+
+#define EVENT_NOT_NOTED (~0U)
 
 static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, __u64 elapsed,
 				     bool failed)
@@ -61,6 +66,9 @@ static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, 
 	fault->lock = flags & FAULT_FLAG_VMA_LOCK ? UNDER_VMA_LOCK : UNDER_MMAP_LOCK;
 	fault->origin = origin_of(vmf, flags);
 	fault->failed = failed;
+	fault->noted = EVENT_NOT_NOTED;
+	if (events)
+		fault->page = vmf->pgoff;
 }
 
 static __always_inline void account_place(struct vma_entry *entry, __u64 address)
@@ -68,6 +76,35 @@ static __always_inline void account_place(struct vma_entry *entry, __u64 address
 	__u64 bin = (address - entry->record.identity.where_start) >> (entry->bin_shift & 63);
 
 	count(&entry->record.counts.where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
+}
+
+static __always_inline void fill_fault_event(struct event_record *event, struct vma_entry *entry,
+					     struct fault *fault, __u32 outcome)
+{
+	fill_event(event, entry, fault->page);
+	event->header.state = EVENT_FAULT;
+	event->elapsed = timed && fault->elapsed < UNTIMED_EXIT_MISSED ? fault->elapsed :
+									 EVENT_UNTIMED;
+	event->pages = outcome == OUTCOME_INSTALLED;
+	event->access = fault->access;
+	event->origin = fault->origin;
+	event->outcome = outcome;
+	event->pad = 0;
+}
+
+static __always_inline void tell_fault(struct vma_entry *entry, struct fault *fault)
+{
+	struct event_record *event;
+
+	if (fault->noted != EVENT_NOT_NOTED) {
+		send_noted_event(fault->noted, OUTCOME_INSTALLED);
+		return;
+	}
+	event = reserve_event();
+	if (!event)
+		return;
+	fill_fault_event(event, entry, fault, fault->failed ? OUTCOME_FAILED : OUTCOME_INSTALLED);
+	send_event(event);
 }
 
 static __always_inline void account(struct vma_entry *entry, struct fault *fault)
@@ -79,6 +116,8 @@ static __always_inline void account(struct vma_entry *entry, struct fault *fault
 		count(&counts->failed);
 	else
 		account_place(entry, fault->address);
+	if (events)
+		tell_fault(entry, fault);
 	if (!timed)
 		return;
 	if (fault->elapsed == UNTIMED_EXIT_SEEN) {
@@ -91,11 +130,37 @@ static __always_inline void account(struct vma_entry *entry, struct fault *fault
 	}
 }
 
+static __always_inline __u32 slot_number(struct vm_fault *vmf)
+{
+	return mix(vmf) >> 51;	/* 13 bits: FAULT_SLOTS */
+}
+
 static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
 {
-	__u32 number = mix(vmf) >> 51;	/* 13 bits: FAULT_SLOTS */
+	__u32 number = slot_number(vmf);
 
 	return bpf_map_lookup_elem(&fault_slots, &number);
+}
+
+/* Notes the event of a run that has left its handler: it raced, unless its PTE is written. */
+static __always_inline void note_event(struct vma_entry *entry, struct vm_fault *vmf,
+				       __u64 elapsed)
+{
+	__u32 number = slot_number(vmf);
+	struct event_record *event = bpf_map_lookup_elem(&event_slots, &number);
+	struct fault fault;
+
+	if (!event)
+		return;
+	describe(&fault, vmf, elapsed, false);
+	fill_fault_event(event, entry, &fault, OUTCOME_RACED);
+}
+
+/* The slot is about to be taken by another run: the one that still waits there has raced. */
+static __always_inline void tell_raced(struct fault_slot *slot, struct vm_fault *vmf)
+{
+	if (slot->state >= SLOT_EXITED)
+		send_noted_event(slot_number(vmf), OUTCOME_RACED);
 }
 
 /*

@@ -61,6 +61,32 @@ static __always_inline bool is_this_run(struct fault_slot *slot, struct vm_fault
 	       slot->address == vmf->address;
 }
 
+static __always_inline void tell_batch(struct vma_entry *entry, struct vm_fault *vmf, __u32 pages,
+				       __u64 elapsed)
+{
+	struct event_record *event = reserve_event();
+	__u32 flags = vmf->flags;
+
+	if (!event)
+		return;
+	fill_event(event, entry, vmf->pgoff);
+	event->header.state = EVENT_BATCH;
+	event->elapsed = elapsed;
+	event->pages = pages;
+	event->access = flags & FAULT_FLAG_WRITE ? ACCESS_WRITE : ACCESS_READ;
+	event->origin = origin_of(vmf, flags);
+	event->outcome = OUTCOME_INSTALLED;
+	event->pad = 0;
+	send_event(event);
+}
+
+/* A slot is taken anew whose batch was counted, but whose exit was not seen. */
+static __always_inline void tell_overrun_batch(struct batch_slot *slot)
+{
+	if (events && slot->run.state != SLOT_FREE && slot->installed)
+		event_lost();
+}
+
 /* PTEs that .map_pages is writing, `pages` of them from `address` on. */
 static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_struct *vma,
 					   __u32 pages, __u64 address)
@@ -85,6 +111,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 		return 0;
 	if (!is_this_run(&slot->run, vmf)) {
 		/* its entry was missed, or is not hooked */
+		tell_overrun_batch(slot);
 		slot->run.vmf = (__u64)vmf;
 		slot->run.address = vmf->address;
 		slot->run.entry = index;
@@ -127,6 +154,7 @@ static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 
 	now = bpf_ktime_get_ns();
 	if (slot_is_taken(&slot->run, vmf, now))
 		return 0;
+	tell_overrun_batch(slot);
 	slot->run.vmf = (__u64)vmf;
 	slot->run.address = vmf->address;
 	slot->run.entry = index;
@@ -273,6 +301,9 @@ static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 l
 		dist_add(&counts->batch_pages, BATCH_SLOTS, pages);
 	if (pages && timed && slot->run.state == SLOT_ENTERED)
 		dist_add(&counts->batch_ns, NS_SLOTS, now - slot->run.start);
+	if (events && pages)
+		tell_batch(entry, vmf, pages, timed && slot->run.state == SLOT_ENTERED ?
+					      now - slot->run.start : EVENT_UNTIMED);
 	if (mine)
 		slot->run.state = SLOT_FREE;
 	return 0;

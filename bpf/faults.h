@@ -20,7 +20,8 @@ struct fault_stats {
 	__u64 closed_late;	/* closed VMAs that found the ring full: late, not lost */
 	__u64 exit_missed;	/* faults whose exit was missed, but whose page was counted */
 	__u64 batches_unseen;	/* runs of .map_pages whose installed pages could not be told */
-	__u64 pad[3];
+	__u64 events_lost;	/* faults and batches that are counted, but have no event */
+	__u64 pad[2];
 };
 
 enum slot_state { SLOT_FREE, SLOT_ENTERED, SLOT_EXITED, SLOT_EXITED_UNTIMED };

@@ -40,20 +40,30 @@ struct {
 	__type(value, __u32);
 } traced_cgroup SEC(".maps");
 
-/* The tgid as the tracer's PID namespace numbers it; 0: not visible there. */
-static __always_inline __u32 visible_tgid(struct task_struct *task)
+/* A number as the tracer's PID namespace has it; 0: not visible there. */
+static __always_inline __u32 visible_number(struct pid *pid)
 {
 	struct upid *upid;
-	struct pid *pid;
 
-	if (!pid_ns_level)
-		return task->tgid;
-	pid = BPF_CORE_READ(task, group_leader, thread_pid);
 	if (!pid || BPF_CORE_READ(pid, level) < pid_ns_level)
 		return 0;
 	upid = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
 	upid += pid_ns_level;
 	return BPF_CORE_READ(upid, nr);
+}
+
+static __always_inline __u32 visible_tgid(struct task_struct *task)
+{
+	if (!pid_ns_level)
+		return task->tgid;
+	return visible_number(BPF_CORE_READ(task, group_leader, thread_pid));
+}
+
+static __always_inline __u32 visible_tid(struct task_struct *task)
+{
+	if (!pid_ns_level)
+		return task->pid;
+	return visible_number(BPF_CORE_READ(task, thread_pid));
 }
 
 /* The tracer's own .bss, .data and .rodata are mmapable arrays, too. */

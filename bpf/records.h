@@ -109,13 +109,37 @@ enum record_type { RECORD_VMA = 1, RECORD_EVENT = 2, RECORD_UPDATES = 3 };
 /* Every record begins so. */
 struct record_header {
 	__u32 type;		/* enum record_type */
-	__u32 state;		/* RECORD_VMA: enum vma_state */
+	__u32 state;		/* RECORD_VMA: enum vma_state; RECORD_EVENT: enum event_kind */
 };
 
 struct vma_record {
 	struct record_header header;
 	struct vma_identity identity;
 	struct vma_counts counts;
+};
+
+enum event_kind { EVENT_FAULT = 1, EVENT_BATCH = 2 };
+enum event_outcome { OUTCOME_INSTALLED = 1, OUTCOME_FAILED = 2, OUTCOME_RACED = 3 };
+
+#define EVENT_UNTIMED (~0ULL)
+
+/* One fault or batch. Who: the thread that ran into it, whosever the VMA is. */
+struct event_record {
+	struct record_header header;
+	__u64 time;		/* ns, CLOCK_MONOTONIC, at its end */
+	__u64 row;		/* vma_identity.id */
+	__u64 page;		/* of the map: the one that was touched */
+	__u64 elapsed;		/* ns in the handler, or EVENT_UNTIMED */
+	__u32 pid, tid;		/* in the tracer's PID namespace; 0: not there */
+	__u32 map_id;
+	__u32 map_type;		/* enum bpf_map_type */
+	__u32 pages;		/* installed */
+	__u8 access;		/* enum fault_access */
+	__u8 origin;		/* enum fault_origin */
+	__u8 outcome;		/* enum event_outcome */
+	__u8 pad;		/* zero */
+	char comm[COMM_BYTES];	/* of the thread: any bytes */
+	char map_name[MAP_NAME_BYTES];
 };
 
 #endif

@@ -470,6 +470,7 @@ static void read_start(struct reading *reading, struct node record, struct captu
 	start->arch = string(reading, record, "arch", MUST);
 	start->exact = counting && !strcmp(counting, "exact");
 	start->timed = flag(reading, record, "timed", MAY, true);
+	start->events = flag(reading, record, "events", MAY, false);
 	start->page_bytes = (unsigned int)number_to(reading, record, "page_bytes", MUST,
 						    1u << 30);
 	start->fault_around_bytes = number(reading, record, "fault_around_bytes");
@@ -578,11 +579,12 @@ static void read_vma(struct reading *reading, struct node record, struct capture
 }
 
 /* One of the words that there are, which live longer than the record. */
-static const char *wait_of(struct reading *reading, struct node record)
+static const char *word_of(struct reading *reading, struct node record, const char *key,
+			   enum need need)
 {
-	const char *wait = string(reading, record, "wait", MAY);
+	const char *word = string(reading, record, key, need);
 
-	return wait ? keep_type(reading->capture, wait) : NULL;
+	return word ? keep_type(reading->capture, word) : NULL;
 }
 
 static void read_update(struct reading *reading, struct node record, struct capture_record *out)
@@ -597,12 +599,44 @@ static void read_update(struct reading *reading, struct node record, struct capt
 	update->calls = number(reading, record, "calls");
 	update->failed = number(reading, record, "failed");
 	read_dist(reading, record, "ns", "ns.", &update->ns);
-	update->wait = wait_of(reading, record);
+	update->wait = word_of(reading, record, "wait", MAY);
 	read_dist(reading, record, "wait_ns", "wait_ns.", &update->wait_ns);
 	waits = node_of(reading, record, "waits", "waits.", MAY);
 	update->waits_normal = number_if(reading, waits, "normal");
 	update->waits_expedited = number_if(reading, waits, "expedited");
 	update->untimed = number_if(reading, record, "untimed");
+}
+
+/* Whether a key's word is the second of the two that it can be. */
+static bool is_second(struct reading *reading, struct node record, const char *key,
+		      const char *first, const char *second)
+{
+	const char *word = string(reading, record, key, MUST);
+
+	if (word && strcmp(word, first) != 0 && strcmp(word, second) != 0)
+		refuse(reading, "%s is neither \"%s\" nor \"%s\"", key, first, second);
+	return word && !strcmp(word, second);
+}
+
+static void read_event(struct reading *reading, struct node record, struct capture_record *out)
+{
+	struct event_report *event = &out->event;
+
+	event->batch = is_second(reading, record, "event", "fault", "batch");
+	event->time = time_of(reading, record);
+	event->pid = (uint32_t)number_to(reading, record, "pid", MUST, UINT32_MAX);
+	event->tid = (uint32_t)number_to(reading, record, "tid", MUST, UINT32_MAX);
+	comm_of(reading, record, event->comm);
+	map_of(reading, record, &event->map);
+	event->map_offset_pages = number(reading, record, "map_offset_pages");
+	event->write = is_second(reading, record, "access", "read", "write");
+	event->origin = word_of(reading, record, "origin", MUST);
+	event->installed_pages = number(reading, record, "installed_pages");
+	event->timed = value_of(reading, record, "ns", MUST);
+	if (event->timed)
+		event->ns = number(reading, record, "ns");
+	event->outcome = word_of(reading, record, "outcome", MUST);
+	event->row = number(reading, record, "row");
 }
 
 static void read_losses(struct reading *reading, struct node record, struct losses *lost)
@@ -614,6 +648,7 @@ static void read_losses(struct reading *reading, struct node record, struct loss
 	lost->recursion = number(reading, node, "recursion");
 	lost->recursion_at_most = flag(reading, record, "recursion_at_most", MAY, false);
 	lost->unseen_runs = number_if(reading, record, "unseen_runs");
+	lost->events_lost = number_if(reading, record, "events_lost");
 }
 
 static void read_interval(struct reading *reading, struct node record, struct capture_record *out)
@@ -652,6 +687,7 @@ static const struct {
 	{ "start", CAPTURE_START, read_start },
 	{ "vma", CAPTURE_VMA, read_vma },
 	{ "update", CAPTURE_UPDATE, read_update },
+	{ "event", CAPTURE_EVENT, read_event },
 	{ "interval", CAPTURE_INTERVAL, read_interval },
 	{ "summary", CAPTURE_SUMMARY, read_summary },
 };

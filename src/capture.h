@@ -13,6 +13,7 @@ enum capture_kind {
 	CAPTURE_START,
 	CAPTURE_VMA,
 	CAPTURE_UPDATE,
+	CAPTURE_EVENT,
 	CAPTURE_INTERVAL,
 	CAPTURE_SUMMARY,
 };
@@ -24,6 +25,7 @@ struct capture_record {
 		struct run_start start;
 		struct vma_report vma;
 		struct update_report update;
+		struct event_report event;
 		struct interval_report interval;
 		struct summary_report summary;
 	};

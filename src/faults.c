@@ -35,6 +35,13 @@ static uint32_t power_of_two_above(uint32_t value)
 	return power;
 }
 
+static void show_event(void *context, const struct event_report *event)
+{
+	struct run *run = context;
+
+	sink_event(run->sink, event);
+}
+
 static int attach(struct run *run, char *message)
 {
 	const struct options *options = run->options;
@@ -46,6 +53,8 @@ static int attach(struct run *run, char *message)
 		.targets = &run->targets,
 		.max_vmas = power_of_two_above(options->max_vmas),
 		.ring_bytes = options->ring_bytes,
+		.on_event = options->events ? show_event : NULL,
+		.context = run,
 	};
 	const struct program_gaps *gaps;
 
@@ -85,6 +94,7 @@ static void describe(struct run *run)
 
 	start->exact = tracer_is_exact(faults->tracer);
 	start->timed = tracer_is_timed(faults->tracer);
+	start->events = run->options->events;
 	start->fault_around_bytes = fault_around_bytes();
 	handlers_describe(&faults->handlers, start->types);
 	faults->verdict.start = start;
@@ -128,6 +138,8 @@ static int drain(struct run *run)
 	struct faults *faults = run->report;
 	int error = tracer_drain(faults->tracer, faults->table);
 
+	if (run->options->events)
+		sink_flush(run->sink);
 	if (!error)
 		show_evicted(run);
 	return error;

@@ -15,6 +15,9 @@
  *           "verdict" in the records of totals: a sentence on this VMA
  *   DIST:   "open":true in a bucket that also holds all above its edge
  *   "comm_hex", "scope_hex": the bytes of a string that is not UTF-8
+ *   event:  one fault or batch, with -e; start then has "events":true, and
+ *           interval and summary "events_lost": faults, batches and raced runs
+ *           that are in the rows but found the ring of events full
  *   interval, summary: "unseen_runs", handler runs whose exit the kernel
  *           skipped and that installed nothing; of updates
  *           "recursion_at_most":true where lost.recursion may be too much
@@ -223,6 +226,14 @@ static void add_losses(struct builder *builder, struct json_object *object,
 	add(builder, object, "lost", value);
 }
 
+/* Where there are events. */
+static void add_events_lost(struct builder *builder, struct json_object *record,
+			    const struct sink *sink, const struct losses *lost)
+{
+	if (((const struct json_sink *)sink)->start.events)
+		add_number(builder, record, "events_lost", lost->events_lost);
+}
+
 /* Left out where lost.recursion is exact. */
 static void add_doubt(struct builder *builder, struct json_object *object,
 		      const struct losses *lost)
@@ -263,8 +274,8 @@ static void fail(struct sink *sink, int error)
 	sink->failed = true;
 }
 
-/* Writes and releases a record. */
-static void write_record(struct sink *sink, struct builder *builder, struct json_object *record)
+/* Writes and releases a record, without a flush. */
+static void put_record(struct sink *sink, struct builder *builder, struct json_object *record)
 {
 	const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
 	const char *line = NULL;
@@ -275,11 +286,20 @@ static void write_record(struct sink *sink, struct builder *builder, struct json
 		fail(sink, ENOMEM);
 	} else if (!sink->failed) {
 		errno = 0;
-		if (fputs(line, sink->out) < 0 || fputc('\n', sink->out) < 0 ||
-		    fflush(sink->out) < 0)
+		if (fputs(line, sink->out) < 0 || fputc('\n', sink->out) < 0)
 			fail(sink, errno ? errno : EIO);
 	}
 	json_object_put(record);
+}
+
+static void write_record(struct sink *sink, struct builder *builder, struct json_object *record)
+{
+	put_record(sink, builder, record);
+	if (sink->failed)
+		return;
+	errno = 0;
+	if (fflush(sink->out) < 0)
+		fail(sink, errno ? errno : EIO);
 }
 
 /* The reasons of modes that need one; none is left out. */
@@ -367,6 +387,8 @@ static void json_start(struct sink *sink, const struct run_start *start)
 	add_modes(&builder, record, start);
 	add_reasons(&builder, record, start);
 	add_bool(&builder, record, "timed", start->timed);
+	if (start->events)
+		add_bool(&builder, record, "events", true);
 	if (start->scope)
 		add_bytes(&builder, record, "scope", "scope_hex", start->scope);
 	if (start->stop_hint)
@@ -509,6 +531,30 @@ static void json_update(struct sink *sink, const struct update_report *update)
 	write_record(sink, &builder, record);
 }
 
+static void json_event(struct sink *sink, const struct event_report *event)
+{
+	struct builder builder = { false };
+	struct json_object *record = new_record(&builder, "event");
+
+	add_string(&builder, record, "event", event->batch ? "batch" : "fault");
+	add_time(&builder, record, "time", &event->time);
+	add_number(&builder, record, "pid", event->pid);
+	add_number(&builder, record, "tid", event->tid);
+	add_bytes(&builder, record, "comm", "comm_hex", event->comm);
+	add_map(&builder, record, &event->map);
+	add_number(&builder, record, "map_offset_pages", event->map_offset_pages);
+	add_string(&builder, record, "access", event->write ? "write" : "read");
+	add_string(&builder, record, "origin", event->origin);
+	add_number(&builder, record, "installed_pages", event->installed_pages);
+	if (event->timed)
+		add_number(&builder, record, "ns", event->ns);
+	else
+		add_null(&builder, record, "ns");
+	add_string(&builder, record, "outcome", event->outcome);
+	add_number(&builder, record, "row", event->row);
+	put_record(sink, &builder, record);
+}
+
 static void json_interval(struct sink *sink, const struct interval_report *interval)
 {
 	struct builder builder = { false };
@@ -520,6 +566,7 @@ static void json_interval(struct sink *sink, const struct interval_report *inter
 	add_number(&builder, record, "installed_pages", interval->installed_pages);
 	add_losses(&builder, record, &interval->lost);
 	add_number(&builder, record, "unseen_runs", interval->lost.unseen_runs);
+	add_events_lost(&builder, record, sink, &interval->lost);
 	add_doubt(&builder, record, &interval->lost);
 	write_record(sink, &builder, record);
 }
@@ -537,6 +584,7 @@ static void json_summary(struct sink *sink, const struct summary_report *summary
 	add_losses(&builder, record, &summary->lost);
 	add_string(&builder, record, "verdict", summary->verdict);
 	add_number(&builder, record, "unseen_runs", summary->lost.unseen_runs);
+	add_events_lost(&builder, record, sink, &summary->lost);
 	add_doubt(&builder, record, &summary->lost);
 	write_record(sink, &builder, record);
 }
@@ -552,6 +600,7 @@ struct sink *json_sink_new(FILE *out)
 		.start = json_start,
 		.vma = json_vma,
 		.update = json_update,
+		.event = json_event,
 		.interval = json_interval,
 		.summary = json_summary,
 		.free = json_free,

@@ -112,7 +112,9 @@ static int open_loop(struct loop *loop)
 	if (config->records_fd >= 0) {
 		if (watch(loop, config->records_fd, SOURCE_RECORDS, 0, EPOLLIN))
 			return -1;
-		loop->drain = start_timer(loop, DRAIN_SECONDS, true, SOURCE_DRAIN);
+		loop->drain = start_timer(loop, config->drain_seconds > 0 ?
+						config->drain_seconds : DRAIN_SECONDS,
+					  true, SOURCE_DRAIN);
 		if (loop->drain < 0)
 			return -1;
 	}

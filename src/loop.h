@@ -24,6 +24,7 @@ struct loop_config {
 	uint64_t count;		/* intervals, the last without a call; 0: no limit */
 	double duration;	/* seconds; 0: no limit */
 	int records_fd;		/* on_records when readable; -1: none */
+	double drain_seconds;	/* and so often; 0: twice a second */
 	int output_fd;		/* watched for a reader that has gone; -1: not */
 	const int *pidfds;	/* END_TARGETS_GONE when all are readable */
 	size_t pidfd_count;

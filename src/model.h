@@ -54,6 +54,7 @@ struct run_start {
 	const char *arch;	/* uname -m */
 	bool exact;		/* counting: exact or light */
 	bool timed;		/* false with --no-time */
+	bool events;		/* events were asked for */
 	unsigned int page_bytes;
 	uint64_t fault_around_bytes;	/* 0: not known */
 	struct timespec time;		/* CLOCK_REALTIME */
@@ -133,6 +134,25 @@ struct losses {
 	 */
 	uint64_t unseen_runs;
 	bool recursion_at_most;	/* updates: perhaps fewer calls than that */
+	/* Faults, batches and raced runs that rows have, but no event. */
+	uint64_t events_lost;
+};
+
+/* One fault or batch. */
+struct event_report {
+	struct timespec time;	/* CLOCK_REALTIME */
+	bool batch;
+	uint32_t pid, tid;	/* of the thread that ran into it; 0: not known */
+	char comm[MODEL_COMM_BYTES];	/* the thread's, any bytes */
+	struct map_identity map;
+	uint64_t row;		/* of its VMA */
+	uint64_t map_offset_pages;	/* the page that was touched */
+	bool write;
+	const char *origin;	/* static string: "user", ... */
+	uint64_t installed_pages;
+	bool timed;		/* ns is known */
+	uint64_t ns;		/* in the handler */
+	const char *outcome;	/* static string: "installed", "failed", "raced" */
 };
 
 struct interval_report {

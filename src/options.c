@@ -171,6 +171,8 @@ static const struct option_entry entries[] = {
 	  .doc = "Size of the ring buffer: a power of two, at least one page (default: chosen "
 		 "by the program)" },
 
+	{ 'e', "events", NULL, FOR_FAULTS, GROUP_SHOWING, take_flag, FIELD(events),
+	  .doc = "Print a line for each fault and batch when it happens" },
 	{ 'T', "timestamp", NULL, FOR_PRINTING, GROUP_SHOWING, take_flag, FIELD(timestamp),
 	  .doc = "Print the time before each interval" },
 	{ 'n', "top", "N", FOR_PRINTING, GROUP_SHOWING, take_number,

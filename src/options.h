@@ -33,7 +33,7 @@ struct options {
 	double duration;	/* seconds; 0: no limit */
 	double interval;	/* seconds; 0: none */
 	uint64_t count;		/* intervals; 0: no limit */
-	bool timestamp, json, light, no_time, quiet, verbose;
+	bool timestamp, json, light, no_time, events, quiet, verbose;
 	unsigned int top;	/* 0: all */
 	const char *sort_key;	/* NULL: the default */
 	const char *output;	/* -o; NULL: stdout */

@@ -41,6 +41,7 @@ struct report {
 	const struct options *options;
 	const char *name;		/* of the file, for messages */
 	FILE *in;
+	bool in_is_file;		/* all of it is there already */
 	struct capture *capture;
 	struct rows *rows;
 	struct update_sums *update_sums;
@@ -196,6 +197,14 @@ static void take_update(struct report *report, struct capture_record *record)
 		report->sink->ops->update(report->sink, &record->update);
 }
 
+static void take_event(struct report *report, struct capture_record *record)
+{
+	sink_event(report->sink, &record->event);
+	/* from a pipe: as it comes */
+	if (!report->in_is_file)
+		sink_flush(report->sink);
+}
+
 static void take_interval(struct report *report, struct capture_record *record)
 {
 	const struct interval_report *interval = &record->interval;
@@ -207,6 +216,7 @@ static void take_interval(struct report *report, struct capture_record *record)
 	lost->recursion += interval->lost.recursion;
 	lost->recursion_at_most |= interval->lost.recursion_at_most;
 	lost->unseen_runs += interval->lost.unseen_runs;
+	lost->events_lost += interval->lost.events_lost;
 	report->sink->ops->interval(report->sink, interval);
 }
 
@@ -222,6 +232,7 @@ static void take_record(struct report *report, struct capture_record *record)
 		[CAPTURE_START] = take_start,
 		[CAPTURE_VMA] = take_vma,
 		[CAPTURE_UPDATE] = take_update,
+		[CAPTURE_EVENT] = take_event,
 		[CAPTURE_INTERVAL] = take_interval,
 		[CAPTURE_SUMMARY] = take_summary,
 	};
@@ -351,10 +362,12 @@ static bool is_same_file(FILE *in, const char *output)
 static int set_up(struct report *report, FILE **out, char *message)
 {
 	const struct options *options = report->options;
+	struct stat status;
 
 	report->in = open_capture(options->file, message);
 	if (!report->in)
 		return -EIO;
+	report->in_is_file = !fstat(fileno(report->in), &status) && S_ISREG(status.st_mode);
 	if (is_same_file(report->in, options->output)) {
 		snprintf(message, MESSAGE_BYTES, "--output=%s: is the capture itself; name "
 			 "another file", options->output);

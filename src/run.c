@@ -14,6 +14,9 @@
 #include "sink.h"
 #include "sinks.h"
 
+/* How often events are taken: so late they are printed, and that much the ring must hold. */
+#define EVENT_DRAIN_SECONDS 0.1
+
 bool run_has_intervals(const struct run *run)
 {
 	return run->options->interval > 0;
@@ -100,6 +103,7 @@ static struct losses losses_since(const struct losses *now, const struct losses 
 		/* these can turn out to be seen: never below what was said */
 		.unseen_runs = now->unseen_runs > before->unseen_runs ?
 			now->unseen_runs - before->unseen_runs : 0,
+		.events_lost = now->events_lost - before->events_lost,
 	};
 }
 
@@ -153,6 +157,7 @@ static enum loop_end trace(struct run *run)
 		.interval = options->interval,
 		.count = options->count,
 		.duration = options->duration,
+		.drain_seconds = options->events ? EVENT_DRAIN_SECONDS : 0,
 		.records_fd = run->ops->records_fd(run),
 		.output_fd = fileno(run->out),
 		.pidfds = targets->pidfds,

@@ -2,8 +2,28 @@
 /* What all sinks share. */
 #include "sink.h"
 
+#include <errno.h>
+
+#include "output.h"
+
 void sink_free(struct sink *sink)
 {
 	if (sink)
 		sink->ops->free(sink);
+}
+
+void sink_event(struct sink *sink, const struct event_report *event)
+{
+	if (sink->ops->event)
+		sink->ops->event(sink, event);
+}
+
+void sink_flush(struct sink *sink)
+{
+	errno = 0;
+	if (!fflush(sink->out) && !ferror(sink->out))
+		return;
+	if (!sink->failed)
+		sink->error = errno ? errno : output_error(sink->out);
+	sink->failed = true;
 }

@@ -26,6 +26,8 @@ struct sink_ops {
 	void (*start)(struct sink *sink, const struct run_start *start);
 	void (*vma)(struct sink *sink, const struct vma_report *vma);
 	void (*update)(struct sink *sink, const struct update_report *update);
+	/* NULL: it shows none. It does not flush. */
+	void (*event)(struct sink *sink, const struct event_report *event);
 	void (*interval)(struct sink *sink, const struct interval_report *interval);
 	void (*summary)(struct sink *sink, const struct summary_report *summary);
 	void (*free)(struct sink *sink);
@@ -41,12 +43,17 @@ struct sink {
 /*
  * Order of calls: start; then for each interval its vma records of span
  * interval followed by interval(); at the end vma records of span total,
- * then summary. A sink collects what it needs to sort.
+ * then summary. Events come at any time in between. A sink collects what it
+ * needs to sort.
  * Each sink flushes `out` at the end of interval() and of summary(), JSON
- * after every record. NULL and errno on lack of memory.
+ * after every record but events. NULL and errno on lack of memory.
  */
 struct sink *text_sink_new(FILE *out, const struct text_options *options);
 struct sink *json_sink_new(FILE *out);
 void sink_free(struct sink *sink);	/* NULL is fine */
+
+void sink_event(struct sink *sink, const struct event_report *event);
+/* After events: what is still buffered goes out. */
+void sink_flush(struct sink *sink);
 
 #endif

@@ -59,6 +59,15 @@ static void both_update(struct sink *sink, const struct update_report *update)
 	note_failures(both);
 }
 
+static void both_event(struct sink *sink, const struct event_report *event)
+{
+	struct both *both = (struct both *)sink;
+
+	sink_event(both->first, event);
+	sink_event(both->second, event);
+	note_failures(both);
+}
+
 static void both_interval(struct sink *sink, const struct interval_report *interval)
 {
 	struct both *both = (struct both *)sink;
@@ -93,6 +102,7 @@ static struct sink *both_new(struct sink *first, struct sink *second)
 		.start = both_start,
 		.vma = both_vma,
 		.update = both_update,
+		.event = both_event,
 		.interval = both_interval,
 		.summary = both_summary,
 		.free = both_free,

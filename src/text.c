@@ -30,6 +30,7 @@ struct text_sink {
 	struct held_list update_interval, update_total;
 	uint64_t update_rows, update_calls, update_failed, update_ns;
 	bool any_update;
+	bool in_events;			/* the last line was an event */
 };
 
 static void fail(struct text_sink *text, int error)
@@ -453,6 +454,52 @@ static uint64_t nanoseconds(double seconds)
 	return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e6 + 0.5) * 1000 : 0;
 }
 
+/* ---- a line for each event ---- */
+
+/* Wider than 80 columns where the names are long: they stand last, and whole. */
+static void draw_event_heading(const struct text_sink *text)
+{
+	fprintf(text->sink.out, "%-15s %7s %7s %6s %8s %-2s%-8s %6s %8s  %s\n", "TIME", "PID",
+		"TID", "MAP", "PAGE", "A", "ORIGIN", "PAGES", "HANDLER", "COMM, MAP");
+}
+
+static void text_event(struct sink *sink, const struct event_report *event)
+{
+	struct text_sink *text = (struct text_sink *)sink;
+	char page[NUMBER_BYTES], pages[NUMBER_BYTES], duration[NUMBER_BYTES] = "-";
+	char names[MODEL_COMM_BYTES + MODEL_NAME_BYTES + 2], shown[TEXT_COLUMNS + 1];
+	char origin[8 + 1], outcome[6 + 1], time[16] = "-";
+	struct tm tm;
+
+	if (!text->in_events)
+		draw_event_heading(text);
+	text->in_events = true;
+	if (localtime_r(&event->time.tv_sec, &tm))
+		snprintf(time, sizeof(time), "%02u:%02u:%02u.%06lu", (unsigned int)tm.tm_hour % 24,
+			 (unsigned int)tm.tm_min % 60, (unsigned int)tm.tm_sec % 61,
+			 (unsigned long)event->time.tv_nsec / 1000 % 1000000);
+	if (event->timed)
+		draw_duration(duration, event->ns);
+	snprintf(names, sizeof(names), "%s %s", event->comm, event->map.name);
+	printable_terminal(shown, names, TEXT_COLUMNS);
+	printable_terminal(origin, event->origin ? event->origin : "?", sizeof(origin) - 1);
+	printable_terminal(outcome, event->outcome ? event->outcome : "?", sizeof(outcome) - 1);
+	/* what installed pages is told by their number */
+	fprintf(sink->out, "%-15s %7" PRIu32 " %7" PRIu32 " %6" PRIu32 " %8s %-2s%-8s %6s %8s  %s\n",
+		time, event->pid, event->tid, event->map.id,
+		draw_count(page, event->map_offset_pages, 8), event->write ? "w" : "r", origin,
+		event->installed_pages ? draw_count(pages, event->installed_pages, 6) : outcome,
+		duration, shown);
+}
+
+/* What is not an event comes after a blank line. */
+static void end_events(struct text_sink *text)
+{
+	if (text->in_events)
+		fputc('\n', text->sink.out);
+	text->in_events = false;
+}
+
 /* ---- losses ---- */
 
 static void draw_loss(const struct text_sink *text, const char *label, uint64_t count,
@@ -484,6 +531,9 @@ static void draw_losses(const struct text_sink *text, const struct losses *lost)
 			  ? "faults: the kernel skipped the program that counts them"
 			  : "handler runs: the kernel skipped them, as threads share a CPU "
 			    "(exact counting has them)");
+	draw_loss(text, "Lost", lost->events_lost,
+		  "lines of events: their ring buffer was full; the counts have them (larger: "
+		  "--ring-size)");
 	draw_loss(text, "Unseen", lost->unseen_runs,
 		  "handler runs whose end was missed: they installed nothing, so no page is "
 		  "missing here, but they raced or failed");
@@ -579,6 +629,7 @@ static void text_interval(struct sink *sink, const struct interval_report *inter
 
 	if (!text->options.intervals)
 		return;
+	end_events(text);
 	if (text->options.timestamp)
 		draw_time(text, &interval->time);
 	draw_rows(text);
@@ -651,11 +702,12 @@ static void text_summary(struct sink *sink, const struct summary_report *summary
 	struct text_sink *text = (struct text_sink *)sink;
 	const struct losses *lost = &summary->lost;
 
+	end_events(text);
 	draw_blocks(text);
 	draw_totals(text, summary);
 	if (summary->verdict && *summary->verdict)
 		draw_verdict(text, "Verdict", summary->verdict);
-	if (!lost->ring_full && !lost->vma_table_full && !lost->recursion)
+	if (!lost->ring_full && !lost->vma_table_full && !lost->recursion && !lost->events_lost)
 		fprintf(sink->out, "%-*snothing\n", TEXT_LABEL, "Lost");
 	draw_losses(text, lost);
 	flush(text);
@@ -680,6 +732,7 @@ struct sink *text_sink_new(FILE *out, const struct text_options *options)
 		.start = text_start,
 		.vma = text_vma,
 		.update = text_update,
+		.event = text_event,
 		.interval = text_interval,
 		.summary = text_summary,
 		.free = text_free,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "events.h"
 #include "faults.h"
 #include "faults.skel.h"
 #include "rcu.h"
@@ -24,6 +25,7 @@
 #include "vma_table.h"
 
 #define DEFAULT_RING_BYTES (1 << 20)
+#define DEFAULT_EVENT_RING_BYTES (1 << 22)	/* 40,000 events between two drains */
 
 /* A row and its handler runs that were neither accounted nor failed yet. */
 struct pending_row {
@@ -42,6 +44,11 @@ struct tracer {
 	size_t pending_count;
 	int drain_error;
 	uint64_t torn;			/* snapshots refused in the last drain */
+	void (*on_event)(void *context, const struct event_report *event);
+	void *event_context;
+	int64_t clock_offset;		/* see event_clock_offset() */
+	size_t events_most, events_left;	/* in a drain; still to come in this one */
+	uint64_t events_untold;		/* lost, as the end has shown */
 };
 
 /* What this run asks for, lowered step by step to what the kernel grants. */
@@ -107,6 +114,23 @@ static void find_direct_map(__u64 *addresses)
 		fclose(symbols);
 }
 
+static uint32_t event_ring_bytes(const struct tracer_config *config)
+{
+	return config->ring_bytes ? config->ring_bytes : DEFAULT_EVENT_RING_BYTES;
+}
+
+static void set_up_events(struct faults_bpf *skeleton, const struct tracer_config *config)
+{
+	uint32_t bytes = config->on_event ? event_ring_bytes(config) :
+					    (uint32_t)sysconf(_SC_PAGESIZE);
+
+	skeleton->rodata->events = config->on_event;
+	skeleton->rodata->event_ring_half = bytes / 2;
+	bpf_map__set_max_entries(skeleton->maps.event_ring, bytes);
+	if (config->on_event)
+		bpf_map__set_max_entries(skeleton->maps.event_slots, FAULT_SLOTS);
+}
+
 static void set_constants(struct faults_bpf *skeleton, const struct tracer_config *config,
 			  const struct plan *plan)
 {
@@ -143,6 +167,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	bpf_map__set_max_entries(skeleton->maps.free_entries, config->max_vmas);
 	bpf_map__set_max_entries(skeleton->maps.vma_keys, buckets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
+	set_up_events(skeleton, config);
 }
 
 #define USES 32
@@ -274,15 +299,31 @@ static void choose_batch_counting(struct tracer *tracer, const struct handlers *
 }
 
 static int on_record(void *context, void *data, size_t bytes);
+static int on_event(void *context, void *data, size_t bytes);
 
-static int open_ring(struct tracer *tracer)
+static int open_event_ring(struct tracer *tracer, const struct tracer_config *config)
+{
+	if (!config->on_event)
+		return 0;
+	tracer->on_event = config->on_event;
+	tracer->event_context = config->context;
+	tracer->events_most = event_ring_bytes(config) / sizeof(struct event_record) + 1;
+	return ring_buffer__add(tracer->ring, bpf_map__fd(tracer->skeleton->maps.event_ring),
+				on_event, tracer);
+}
+
+static int open_ring(struct tracer *tracer, const struct tracer_config *config)
 {
 	size_t bytes = sizeof(struct fault_slot) * FAULT_SLOTS;
+	int error;
 
 	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->skeleton->maps.records), on_record,
 					tracer, NULL);
 	if (!tracer->ring)
 		return -errno;
+	error = open_event_ring(tracer, config);
+	if (error)
+		return error;
 	tracer->slots = mmap(NULL, bytes, PROT_READ, MAP_SHARED,
 			     bpf_map__fd(tracer->skeleton->maps.fault_slots), 0);
 	if (tracer->slots == MAP_FAILED) {
@@ -353,7 +394,7 @@ static int fill_and_open(struct tracer *tracer, const struct start *start)
 
 	if (error)
 		return give_up(start, STEP_MAP, -error, "the filters");
-	error = open_ring(tracer);
+	error = open_ring(tracer, start->config);
 	return error ? give_up(start, STEP_RING, -error, "the ring buffer") : 0;
 }
 
@@ -543,15 +584,79 @@ static int on_record(void *context, void *data, size_t bytes)
 	return 0;
 }
 
+static void tell_event(struct tracer *tracer, const void *data, size_t bytes)
+{
+	struct event_report event;
+	int error = event_read(data, bytes, tracer->clock_offset, &event);
+
+	if (error)
+		tracer->drain_error = error;
+	else
+		tracer->on_event(tracer->event_context, &event);
+}
+
+/*
+ * In a storm events come as fast as they are taken, and a drain would never
+ * end: it takes what a ring can hold. What is left stays for the next one, and
+ * so it may end here, as this ring is drained after that of the snapshots.
+ */
+static int on_event(void *context, void *data, size_t bytes)
+{
+	struct tracer *tracer = context;
+
+	tell_event(tracer, data, bytes);
+	return --tracer->events_left ? 0 : -ECANCELED;
+}
+
 int tracer_drain(struct tracer *tracer, struct vma_table *table)
 {
 	int result;
 
 	tracer->table = table;
 	tracer->drain_error = 0;
+	tracer->clock_offset = event_clock_offset();
+	tracer->events_left = tracer->events_most;
+	/* before the drain: who fills the ring meanwhile wakes us again */
+	tracer->skeleton->bss->events_woken = 0;
 	result = ring_buffer__consume(tracer->ring);
 	tracer->table = NULL;
-	return result < 0 ? result : tracer->drain_error;
+	return result < 0 && result != -ECANCELED ? result : tracer->drain_error;
+}
+
+/* ---- events that only the end shows ---- */
+
+/* Runs that have left the handler and will write no PTE any more: they have raced. */
+static void tell_last_raced(struct tracer *tracer)
+{
+	int fd = bpf_map__fd(tracer->skeleton->maps.event_slots);
+	struct event_record record;
+
+	for (uint32_t i = 0; i < FAULT_SLOTS; i++)
+		if (tracer->slots[i].state >= SLOT_EXITED &&
+		    !bpf_map_lookup_elem(fd, &i, &record))
+			tell_event(tracer, &record, sizeof(record));
+}
+
+/* Batches that were counted, but whose exit was not seen. */
+static void count_untold_batches(struct tracer *tracer)
+{
+	int fd = bpf_map__fd(tracer->skeleton->maps.batch_slots);
+	struct batch_slot slot;
+
+	for (uint32_t i = 0; i < BATCH_SLOTS_COUNT; i++)
+		if (!bpf_map_lookup_elem(fd, &i, &slot) && slot.run.state != SLOT_FREE &&
+		    slot.installed)
+			tracer->events_untold++;
+}
+
+static void tell_last_events(struct tracer *tracer)
+{
+	if (!tracer->on_event)
+		return;
+	tell_last_raced(tracer);
+	if (tracer->skeleton->bss->batches_by_hook)
+		count_untold_batches(tracer);
+	tracer->on_event = NULL;
 }
 
 /* Runs that have left the handler and written no PTE yet: in flight, or raced. */
@@ -603,8 +708,11 @@ int tracer_collect(struct tracer *tracer, struct vma_table *table)
 	struct walk mark = { .mode = WALK_MARK };
 	int error;
 
-	if (tracer->detached)
-		return ship_and_drain(tracer, table);
+	if (tracer->detached) {
+		error = ship_and_drain(tracer, table);
+		tell_last_events(tracer);
+		return error;
+	}
 	error = walk(tracer, &mark);
 	if (error)
 		return error;
@@ -634,7 +742,9 @@ void tracer_losses(struct tracer *tracer, struct losses *losses)
 		losses->vma_table_full += skeleton->bss->stats[cpu].table_full;
 		counted += skeleton->bss->stats[cpu].exit_missed;
 		losses->recursion += skeleton->bss->stats[cpu].batches_unseen;
+		losses->events_lost += skeleton->bss->stats[cpu].events_lost;
 	}
+	losses->events_lost += tracer->events_untold;
 	/* where PTEs are seen written, a batch is counted whether its exit is seen or not */
 	if (!skeleton->bss->batches_by_hook)
 		losses->recursion += batch_exits;

@@ -24,6 +24,9 @@ struct tracer_config {
 	const struct targets *targets;
 	uint32_t max_vmas;	/* a power of two */
 	uint32_t ring_bytes;	/* 0: the default */
+	/* Gets each event, from the calls below that drain and collect; NULL: no events. */
+	void (*on_event)(void *context, const struct event_report *event);
+	void *context;		/* of on_event */
 };
 
 /*
@@ -39,7 +42,7 @@ const struct program_gaps *tracer_gaps(const struct tracer *tracer);
 
 /* A file descriptor to wait on: readable when the ring wants to be drained. */
 int tracer_fd(const struct tracer *tracer);
-/* Takes the records that are in the ring. 0 or -errno. */
+/* Takes the records that are in the rings when it is called. 0 or -errno. */
 int tracer_drain(struct tracer *tracer, struct vma_table *table);
 /* Has the kernel ship what changed, and takes it. 0 or -errno. */
 int tracer_collect(struct tracer *tracer, struct vma_table *table);
