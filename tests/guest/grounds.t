@@ -32,7 +32,7 @@ if [ -e /proc/self/ns/pid ]; then
 	until grep -q ready "$1/w.json"; do sleep 0.1; done
 	lazyfault -j -o "$1/run.jsonl" -p $target 2>"$1/stderr" &
 	tracer=$!
-	until grep -q start "$1/run.jsonl"; do sleep 0.1; kill -0 $tracer || break; done
+	until grep -q start "$1/run.jsonl" 2>/dev/null; do sleep 0.1; kill -0 $tracer || break; done
 	touch "$1/go"
 	until grep -q holding "$1/w.json"; do sleep 0.1; done
 	kill -INT $tracer
@@ -40,6 +40,7 @@ if [ -e /proc/self/ns/pid ]; then
 	echo $? >"$1/status"
 	kill $target
 	END
+	rm -f "$work"/*.jsonl
 	mkfifo "$work/stdin"
 	exec 3<>"$work/stdin"
 	unshare -p -f -m sh "$work/inside" "$work"
