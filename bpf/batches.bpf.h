@@ -61,6 +61,24 @@ static __always_inline bool is_this_run(struct fault_slot *slot, struct vm_fault
 	       slot->address == vmf->address;
 }
 
+/* Pages of one folio, whose PTEs are written at once. */
+struct page_run {
+	__u64 address;
+	__u32 entry;		/* index */
+};
+
+static long place_page(__u32 i, void *context)
+{
+	struct page_run *run = context;
+	__u32 index = run->entry;
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+
+	if (!entry)
+		return 1;
+	account_place(entry, run->address + ((__u64)i << page_shift));
+	return 0;
+}
+
 static __always_inline void tell_batch(struct vma_entry *entry, struct vm_fault *vmf, __u32 pages,
 				       __u64 elapsed)
 {
@@ -94,6 +112,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 	struct batch_slot *slot;
 	struct vma_entry *entry;
 	__u32 index = index_of(vma);
+	struct page_run run = { .address = address, .entry = index };
 
 	if (index >= ENTRY_NONE_ABOVE) {
 		/* the run itself is counted as left out at the handler's exit */
@@ -123,8 +142,10 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 		count(&entry->record.counts.batches);
 	slot->installed += pages;
 	__sync_fetch_and_add(&entry->record.counts.batch_installed, pages);
-	for (__u32 i = 0; i < pages && i < WINDOW_PAGES; i++)
-		account_place(entry, address + ((__u64)i << page_shift));
+	if (pages == 1)
+		account_place(entry, address);
+	else
+		bpf_loop(pages, place_page, &run, 0);
 	return 0;
 }
 

@@ -257,16 +257,15 @@ static __always_inline void fill_owner(struct vma_entry *entry, struct task_stru
 	bpf_probe_read_kernel_str(entry->record.identity.comm, COMM_BYTES, &leader->comm);
 }
 
-static __always_inline void clear_record(struct vma_record *record)
-{
-	__u64 *words = (__u64 *)record;
-
-	for (__u32 i = 0; i < sizeof(*record) / sizeof(__u64); i++)
-		*(volatile __u64 *)&words[i] = 0;
-	record->counts.fault_ns.min = ~0ULL;
-	record->counts.batch_ns.min = ~0ULL;
-	record->counts.batch_pages.min = ~0ULL;
-}
+/* Copied in one call: the verifier would follow a loop over the words at each place that calls. */
+static const volatile struct vma_record empty_record = {
+	.header = { .type = RECORD_VMA, .state = VMA_MAPPED },
+	.counts = {
+		.fault_ns.min = ~0ULL,
+		.batch_ns.min = ~0ULL,
+		.batch_pages.min = ~0ULL,
+	},
+};
 
 static __always_inline bool take_free_index(__u32 *index)
 {
@@ -300,13 +299,11 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	if (!entry)
 		return ENTRY_NO_ROOM;
 
-	clear_record(&entry->record);
+	bpf_probe_read_kernel(&entry->record, sizeof(entry->record), (void *)&empty_record);
 	fill_place(entry, vma);
 	fill_map(entry, map_of_vma(vma));
 	if (!(flags & VMA_FORKED))
 		fill_owner(entry, bpf_get_current_task_btf());
-	entry->record.header.type = RECORD_VMA;
-	entry->record.header.state = VMA_MAPPED;
 	entry->record.identity.flags = flags;
 	entry->record.identity.mmap_ns = mmap_ns;
 	entry->record.identity.id = __sync_fetch_and_add(&next_id, 1);
@@ -348,6 +345,19 @@ static __always_inline __u64 wakeup_flag(void)
 		BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/* Of the VMAs that were shipped for good. */
+__u64 gone_faults, gone_pages;
+
+static __always_inline void add_counts(struct vma_counts *counts, __u64 *faults, __u64 *pages)
+{
+	__u64 *cells = &counts->cells[0][0][0], sum = 0;
+
+	for (int i = 0; i < ACCESSES * ORIGINS * LOCKS; i++)
+		sum += cells[i];
+	__sync_fetch_and_add(faults, sum);
+	__sync_fetch_and_add(pages, sum - counts->failed + counts->batch_installed);
+}
+
 static __always_inline bool begin_closing(struct vma_entry *entry)
 {
 	return __sync_val_compare_and_swap(&entry->use, ENTRY_LIVE, ENTRY_CLOSING) == ENTRY_LIVE;
@@ -360,6 +370,7 @@ static __always_inline bool ship_closed(struct vma_entry *entry, __u32 index, __
 		entry->use = ENTRY_CLOSED;
 		return false;
 	}
+	add_counts(&entry->record.counts, &gone_faults, &gone_pages);
 	give_back(entry, index);
 	return true;
 }
