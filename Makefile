@@ -175,7 +175,9 @@ check-kernels:
 
 ## make check-around   the tests of fault-around, on a kernel of our own that has it
 .PHONY: check-around
-check-around: $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+check-around:
+	$(Q)tools/setup build check vm kernel
+	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
 	$(Q)tools/kernel/build
 	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels fault-around -- $(AROUND_TESTS)
 
