@@ -66,6 +66,7 @@ enum walk_mode {
 	WALK_MARK,	/* note each entry's exits, before the slots are read */
 	WALK_SHIP,	/* copy what changed to the ring buffer */
 	WALK_SHIP_LAST,	/* copy all; when the programs are off */
+	WALK_SUM,	/* add up, copy nothing */
 };
 
 /* In and out of the program that walks the table. */
@@ -74,6 +75,7 @@ struct walk {
 	__u32 next;		/* in: where to begin; out: where the ring was full */
 	__u32 shipped;		/* out: records */
 	__u32 full;		/* out: 1 if the ring was full: drain and call again */
+	__u64 faults, pages;	/* out, WALK_SUM: of all VMAs that have not been shipped for good */
 };
 
 #endif

@@ -2,6 +2,7 @@
 /*
  * Walks the table of VMAs and ships what changed since the last walk, what
  * could not be shipped when its VMA closed, and VMAs whose close was missed.
+ * Or adds up what has been counted so far.
  */
 #ifndef LAZYFAULT_WALK_BPF_H
 #define LAZYFAULT_WALK_BPF_H
@@ -97,22 +98,34 @@ static __always_inline bool ship_live(struct vma_entry *entry, __u32 index, stru
 	return true;
 }
 
+/* False if the ring had no room. */
+static __always_inline bool visit(struct vma_entry *entry, __u32 index, struct walk *walk)
+{
+	if (walk->mode == WALK_MARK) {
+		entry->record.identity.exits_before = entry->record.counts.exits;
+		return true;
+	}
+	if (walk->mode == WALK_SUM) {
+		if (entry->use != ENTRY_FREE)
+			add_counts(&entry->record.counts, &walk->faults, &walk->pages);
+		return true;
+	}
+	if (entry->use == ENTRY_LIVE)
+		return ship_live(entry, index, walk);
+	if (entry->use == ENTRY_CLOSED)
+		return ship_closed(entry, index, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
 static long walk_entry(__u32 offset, void *context)
 {
 	struct walk *walk = context;
 	__u32 index = walk->next;
 	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
-	bool room = true;
 
 	if (!entry)
 		return 1;
-	if (walk->mode == WALK_MARK)
-		entry->record.identity.exits_before = entry->record.counts.exits;
-	else if (entry->use == ENTRY_LIVE)
-		room = ship_live(entry, index, walk);
-	else if (entry->use == ENTRY_CLOSED)
-		room = ship_closed(entry, index, BPF_RB_NO_WAKEUP);
-	if (!room) {
+	if (!visit(entry, index, walk)) {
 		walk->full = 1;
 		return 1;
 	}

@@ -163,6 +163,13 @@ static void show_interval(struct run *run, struct interval_report *interval)
 				&interval->installed_pages);
 }
 
+static bool progress(struct run *run, uint64_t *all, uint64_t *installed_pages)
+{
+	struct faults *faults = run->report;
+
+	return !tracer_progress(faults->tracer, all, installed_pages);
+}
+
 static void losses(struct run *run, struct losses *lost)
 {
 	struct faults *faults = run->report;
@@ -219,6 +226,7 @@ int command_faults(const struct options *options)
 		.collect = collect,
 		.show_interval = show_interval,
 		.show_totals = show_totals,
+		.progress = progress,
 		.losses = losses,
 		.detach = detach,
 		.tell = tell,

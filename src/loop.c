@@ -220,6 +220,8 @@ static void dispatch(struct loop *loop, const struct epoll_event *event)
 	case SOURCE_DRAIN:
 		expire(loop->drain);
 		on_records(loop);
+		if (loop->config->on_tick)
+			loop->config->on_tick(loop->config->context);
 		break;
 	case SOURCE_RECORDS:
 		on_records(loop);

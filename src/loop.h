@@ -33,6 +33,8 @@ struct loop_config {
 	/* Non-zero ends the loop. */
 	int (*on_records)(void *context);
 	int (*on_interval)(void *context);
+	/* After each timed drain: what costs no wakeup of its own. NULL: nothing. */
+	void (*on_tick)(void *context);
 	void *context;
 };
 

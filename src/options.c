@@ -58,6 +58,7 @@ enum {	/* keys of options without a letter */
 	KEY_RING_SIZE,
 	KEY_HTML,
 	KEY_OPENMETRICS,
+	KEY_SAVE,
 	KEY_PER_PROCESS,
 	KEY_HELP,
 	KEY_USAGE,
@@ -143,7 +144,8 @@ struct option_entry {
 };
 
 static take_fn take_pids, take_map, take_cgroup, take_duration, take_flag, take_number,
-	take_ring_size, take_sort_key, take_output, take_openmetrics, take_help, take_usage, take_version;
+	take_ring_size, take_sort_key, take_output, take_save, take_openmetrics, take_help,
+	take_usage, take_version;
 
 #define FIELD(member) .field = offsetof(struct options, member)
 
@@ -186,6 +188,8 @@ static const struct option_entry entries[] = {
 	  .doc = "Print one self-contained HTML page" },
 	{ 'o', "output", "FILE", FOR_PRINTING, GROUP_SHOWING, take_output,
 	  .doc = "Write the data to FILE, not to standard output" },
+	{ KEY_SAVE, "save", "FILE", FOR_TRACING, GROUP_SHOWING, take_save,
+	  .doc = "Also write a capture to FILE, for `lazyfault report'" },
 	{ KEY_OPENMETRICS, "openmetrics", "FILE", FOR_REPORTS, GROUP_SHOWING, take_openmetrics,
 	  .doc = "Also write metrics to FILE, whole, at each interval and at the end" },
 	{ KEY_PER_PROCESS, "per-process", NULL, FOR_REPORTS, GROUP_SHOWING, take_flag,
@@ -545,6 +549,14 @@ static void take_cgroup(struct parse *parse, const struct option_entry *entry, c
 static void take_output(struct parse *parse, const struct option_entry *entry, char *value)
 {
 	parse->options->output = take_path(parse, entry, value);
+}
+
+static void take_save(struct parse *parse, const struct option_entry *entry, char *value)
+{
+	parse->options->save = take_path(parse, entry, value);
+	if (!strcmp(value, "-") || !strcmp(value, "/dev/stdout"))
+		value_failure(parse, entry, value, "standard output has the report; a capture "
+			      "there is what -j prints");
 }
 
 static void take_openmetrics(struct parse *parse, const struct option_entry *entry, char *value)

@@ -37,6 +37,7 @@ struct options {
 	unsigned int top;	/* 0: all */
 	const char *sort_key;	/* NULL: the default */
 	const char *output;	/* -o; NULL: stdout */
+	const char *save;	/* --save; NULL: none */
 	bool html;		/* --html */
 	const char *openmetrics;	/* --openmetrics; NULL: none */
 	bool per_process;	/* --per-process */

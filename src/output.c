@@ -61,6 +61,11 @@ static int open_file(const struct place *place, const char **why)
 
 FILE *output_open(const char *path, char *message, size_t message_bytes)
 {
+	return output_open_for("output", path, message, message_bytes);
+}
+
+FILE *output_open_for(const char *option, const char *path, char *message, size_t message_bytes)
+{
 	struct place place;
 	const char *why;
 	FILE *out = NULL;
@@ -78,12 +83,20 @@ FILE *output_open(const char *path, char *message, size_t message_bytes)
 		why = strerror(errno);
 	}
 	if (!out) {
-		snprintf(message, message_bytes, "--output=%s: %s", path, why);
+		snprintf(message, message_bytes, "--%s=%s: %s", option, path, why);
 		if (fd >= 0)
 			close(fd);
 	}
 	place_free(&place);
 	return out;
+}
+
+bool output_is_same(FILE *a, FILE *b)
+{
+	struct stat one, other;
+
+	return !fstat(fileno(a), &one) && !fstat(fileno(b), &other) && S_ISREG(one.st_mode) &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 int output_error(FILE *out)

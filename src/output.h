@@ -3,6 +3,7 @@
 #ifndef LAZYFAULT_OUTPUT_H
 #define LAZYFAULT_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -13,6 +14,10 @@
  * and nothing is lost of them. NULL with a message on failure.
  */
 FILE *output_open(const char *path, char *message, size_t message_bytes);
+/* The same for another option than "output", by which the message names it. */
+FILE *output_open_for(const char *option, const char *path, char *message, size_t message_bytes);
+/* Both are one plain file. */
+bool output_is_same(FILE *a, FILE *b);
 /*
  * The errno of a write to it that failed before, which stdio does not keep:
  * EPIPE where nobody reads it any more, else EIO.

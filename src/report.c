@@ -381,7 +381,7 @@ static int set_up(struct report *report, FILE **out, char *message)
 	*out = output_open(options->output, message, MESSAGE_BYTES);
 	if (!*out)
 		return -EIO;
-	report->sink = sinks_open(options, true, *out, message, MESSAGE_BYTES);
+	report->sink = sinks_open(options, true, *out, NULL, message, MESSAGE_BYTES);
 	return report->sink ? 0 : -ENOMEM;
 }
 

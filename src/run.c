@@ -53,6 +53,25 @@ static int give_up_privileges(const struct run *run, char *message)
 	return error;
 }
 
+static int open_outputs(struct run *run, char *message)
+{
+	const struct options *options = run->options;
+
+	run->out = output_open(options->output, message, MESSAGE_BYTES);
+	if (!run->out)
+		return -EIO;
+	if (!options->save)
+		return 0;
+	run->saved = output_open_for("save", options->save, message, MESSAGE_BYTES);
+	if (!run->saved)
+		return -EIO;
+	if (!output_is_same(run->saved, run->out))
+		return 0;
+	snprintf(message, MESSAGE_BYTES, "--save=%s: the report goes there too; name another file",
+		 options->save);
+	return -EINVAL;
+}
+
 static int set_up(struct run *run, char *message)
 {
 	int error = loop_block_signals();
@@ -63,12 +82,12 @@ static int set_up(struct run *run, char *message)
 		error = run->ops->attach(run, message);
 	if (error)
 		return error;
-	run->out = output_open(run->options->output, message, MESSAGE_BYTES);
-	if (!run->out)
-		return -EIO;
+	error = open_outputs(run, message);
+	if (error)
+		return error;
 	describe_start(run);
-	run->sink = sinks_open(run->options, run->options->interval > 0, run->out, message,
-			       MESSAGE_BYTES);
+	run->sink = sinks_open(run->options, run->options->interval > 0, run->out, run->saved,
+			       message, MESSAGE_BYTES);
 	return run->sink ? give_up_privileges(run, message) : -ENOMEM;
 }
 
@@ -124,6 +143,25 @@ static void show_interval(struct run *run)
 	run->sink->ops->interval(run->sink, &interval);
 }
 
+/* Called where the loop is awake anyway. */
+static void show_status(void *context)
+{
+	struct run *run = context;
+	struct status_counts counts = {};
+	struct timespec now;
+	struct losses lost;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	counts.seconds = seconds_between(&run->began, &now);
+	if (!status_is_due(&run->status, counts.seconds))
+		return;
+	run->ops->losses(run, &lost);
+	counts.lost = lost.ring_full + lost.vma_table_full + lost.recursion;
+	counts.faults_known = run->ops->progress &&
+			      run->ops->progress(run, &counts.faults, &counts.installed_pages);
+	status_draw(&run->status, &counts);
+}
+
 static int end_interval(void *context)
 {
 	struct run *run = context;
@@ -166,10 +204,15 @@ static enum loop_end trace(struct run *run)
 		.command = targets->child.pid,
 		.on_records = take_records,
 		.on_interval = end_interval,
+		.on_tick = show_status,
 		.context = run,
 	};
+	enum loop_end why;
 
-	return loop_run(&config);
+	status_begin(&run->status, options, run->out);
+	why = loop_run(&config);
+	status_erase(&run->status);
+	return why;
 }
 
 /* ---- the end ---- */
@@ -221,6 +264,9 @@ static void close_run(struct run *run)
 	sink_free(run->sink);
 	run->ops->free(run);
 	targets_free(&run->targets);
+	/* its sink is closed: what could not be written has not been said yet */
+	if (run->saved && output_close(run->saved))
+		run->save_failed = true;
 }
 
 int run_report(const struct options *options, const struct run_ops *ops, void *report)
@@ -246,6 +292,10 @@ int run_report(const struct options *options, const struct run_ops *ops, void *r
 	loop_unblock_signals();
 	status = finish(&run, why);
 	close_run(&run);
+	if (run.save_failed && status == EXIT_SUCCESS) {
+		complain("--save=%s: it could not be written", options->save);
+		status = EXIT_FAILURE;
+	}
 	if (output_close(run.out) && status == EXIT_SUCCESS && why != END_PIPE)
 		status = EXIT_FAILURE;
 	if (options->argv && status == EXIT_SUCCESS)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "model.h"
+#include "status.h"
 #include "targets.h"
 
 #define MESSAGE_BYTES 2048
@@ -35,6 +36,11 @@ struct run_ops {
 	void (*show_interval)(struct run *run, struct interval_report *interval);
 	/* Hands all totals to the sink; fills in the sums and the verdict. */
 	void (*show_totals)(struct run *run, struct summary_report *summary);
+	/*
+	 * Faults and installed pages so far, more or less, at little cost. NULL:
+	 * this report has none. False: not known.
+	 */
+	bool (*progress)(struct run *run, uint64_t *faults, uint64_t *installed_pages);
 	/* Cumulative since tracing began. */
 	void (*losses)(struct run *run, struct losses *losses);
 	/* Takes the programs off; collecting is still possible, and then complete. */
@@ -51,7 +57,9 @@ struct run {
 	void *report;			/* the report's own */
 	struct targets targets;
 	struct sink *sink;
-	FILE *out;
+	FILE *out, *saved;		/* saved: of --save, or NULL */
+	bool save_failed;
+	struct status status;
 	struct run_start start;
 	struct utsname kernel;
 	struct timespec began, interval_began;	/* CLOCK_MONOTONIC */

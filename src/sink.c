@@ -20,10 +20,15 @@ void sink_event(struct sink *sink, const struct event_report *event)
 
 void sink_flush(struct sink *sink)
 {
+	if (sink->ops->flush) {
+		sink->ops->flush(sink);
+		return;
+	}
 	errno = 0;
+	if (!sink->out || sink->failed)
+		return;
 	if (!fflush(sink->out) && !ferror(sink->out))
 		return;
-	if (!sink->failed)
-		sink->error = errno ? errno : output_error(sink->out);
+	sink->error = errno ? errno : output_error(sink->out);
 	sink->failed = true;
 }

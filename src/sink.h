@@ -28,6 +28,7 @@ struct sink_ops {
 	void (*update)(struct sink *sink, const struct update_report *update);
 	/* NULL: it shows none. It does not flush. */
 	void (*event)(struct sink *sink, const struct event_report *event);
+	void (*flush)(struct sink *sink);	/* NULL: there is but `out` to flush */
 	void (*interval)(struct sink *sink, const struct interval_report *interval);
 	void (*summary)(struct sink *sink, const struct summary_report *summary);
 	void (*free)(struct sink *sink);
@@ -35,7 +36,7 @@ struct sink_ops {
 
 struct sink {
 	const struct sink_ops *ops;
-	FILE *out;		/* borrowed */
+	FILE *out;		/* borrowed; NULL: it writes a file of its own */
 	bool failed;		/* a write failed; errno is in error */
 	int error;
 };

@@ -68,6 +68,15 @@ static void both_event(struct sink *sink, const struct event_report *event)
 	note_failures(both);
 }
 
+static void both_flush(struct sink *sink)
+{
+	struct both *both = (struct both *)sink;
+
+	sink_flush(both->first);
+	sink_flush(both->second);
+	note_failures(both);
+}
+
 static void both_interval(struct sink *sink, const struct interval_report *interval)
 {
 	struct both *both = (struct both *)sink;
@@ -103,6 +112,7 @@ static struct sink *both_new(struct sink *first, struct sink *second)
 		.vma = both_vma,
 		.update = both_update,
 		.event = both_event,
+		.flush = both_flush,
 		.interval = both_interval,
 		.summary = both_summary,
 		.free = both_free,
@@ -140,11 +150,20 @@ static struct sink *open_first(const struct options *options, bool intervals, FI
 	return text_sink_new(out, &text);
 }
 
-struct sink *sinks_open(const struct options *options, bool intervals, FILE *out,
+struct sink *sinks_open(const struct options *options, bool intervals, FILE *out, FILE *saved,
 			char *message, size_t message_bytes)
 {
-	struct sink *sink = open_first(options, intervals, out), *metrics;
+	struct sink *sink = open_first(options, intervals, out), *capture, *metrics;
 
+	if (sink && saved) {
+		capture = json_sink_new(saved);
+		if (capture)
+			sink = both_new(sink, capture);
+		else
+			sink_free(sink);
+		if (!capture)
+			sink = NULL;
+	}
 	if (sink && options->openmetrics) {
 		metrics = openmetrics_sink_new(options->openmetrics, options->per_process,
 					       message, message_bytes);

@@ -10,10 +10,11 @@ struct options;
 struct sink;
 
 /*
- * Text, JSON or HTML on out, and OpenMetrics beside it; `intervals` says
- * whether text shows each interval. NULL with a message on failure.
+ * Text, JSON or HTML on out, beside it JSON on saved (NULL: none) and
+ * OpenMetrics; `intervals` says whether text shows each interval. NULL with a
+ * message on failure.
  */
-struct sink *sinks_open(const struct options *options, bool intervals, FILE *out,
+struct sink *sinks_open(const struct options *options, bool intervals, FILE *out, FILE *saved,
 			char *message, size_t message_bytes);
 
 #endif

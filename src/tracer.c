@@ -726,6 +726,18 @@ int tracer_collect(struct tracer *tracer, struct vma_table *table)
 	return error;
 }
 
+int tracer_progress(struct tracer *tracer, uint64_t *faults, uint64_t *installed_pages)
+{
+	struct walk sum = { .mode = WALK_SUM };
+	int error = walk(tracer, &sum);
+
+	if (error)
+		return error;
+	*faults = sum.faults + tracer->skeleton->bss->gone_faults;
+	*installed_pages = sum.pages + tracer->skeleton->bss->gone_pages;
+	return 0;
+}
+
 /* ---- losses ---- */
 
 void tracer_losses(struct tracer *tracer, struct losses *losses)

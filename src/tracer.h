@@ -47,6 +47,11 @@ int tracer_drain(struct tracer *tracer, struct vma_table *table);
 /* Has the kernel ship what changed, and takes it. 0 or -errno. */
 int tracer_collect(struct tracer *tracer, struct vma_table *table);
 
+/*
+ * Faults and installed pages so far, added up in the kernel where they are;
+ * a VMA that closes at this moment may be missing. 0 or -errno.
+ */
+int tracer_progress(struct tracer *tracer, uint64_t *faults, uint64_t *installed_pages);
 /* Cumulative since tracing began. */
 void tracer_losses(struct tracer *tracer, struct losses *losses);
 /* Faults that the filters left out. */

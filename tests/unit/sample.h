@@ -35,6 +35,25 @@ static inline struct run_start sample_start(enum map_mode array)
 	return start;
 }
 
+/* A read of page 2 of the map, and what it brought. */
+static inline struct event_report sample_event(void)
+{
+	return (struct event_report) {
+		.time = { 1796036581, 123456789 },
+		.pid = 4711,
+		.tid = 4712,
+		.comm = "worker",
+		.map = { 7, "counters", "array" },
+		.row = 3,
+		.map_offset_pages = 2,
+		.origin = "user",
+		.installed_pages = 1,
+		.timed = true,
+		.ns = 1500,
+		.outcome = "installed",
+	};
+}
+
 /* A mapping of `pages` that nothing has touched. */
 static inline struct vma_report sample_vma(uint64_t pages)
 {

@@ -429,6 +429,87 @@ static void test_numbers_are_exact(void **state)
 	}
 }
 
+/* ---- events ---- */
+
+/* Flushed by the caller, not by the record. */
+static struct json_object *record_of_event(const struct event_report *event)
+{
+	struct written written = { .bytes = 0 };
+	struct json_object *object;
+
+	open_sink(&written);
+	sink_event(written.sink, event);
+	assert_int_equal(written.bytes, 0);
+	sink_flush(written.sink);
+	object = only_line(&written);
+	close_sink(&written);
+	return object;
+}
+
+static void test_event(void **state)
+{
+	struct event_report event = sample_event();
+	struct json_object *record = record_of_event(&event), *map;
+
+	(void)state;
+	assert_keys(record, "type event time pid tid comm map map_offset_pages access origin "
+		    "installed_pages ns outcome row");
+	assert_string_equal(string(record, "type"), "event");
+	assert_string_equal(string(record, "event"), "fault");
+	assert_string_equal(string(record, "time"), "2026-11-30T11:03:01.123456Z");
+	assert_int_equal(number(record, "pid"), 4711);
+	assert_int_equal(number(record, "tid"), 4712);
+	assert_string_equal(string(record, "comm"), "worker");
+	map = at(record, "map");
+	assert_keys(map, "id name type");
+	assert_int_equal(number(record, "map_offset_pages"), 2);
+	assert_string_equal(string(record, "access"), "read");
+	assert_string_equal(string(record, "origin"), "user");
+	assert_int_equal(number(record, "installed_pages"), 1);
+	assert_int_equal(number(record, "ns"), 1500);
+	assert_string_equal(string(record, "outcome"), "installed");
+	assert_int_equal(number(record, "row"), 3);
+	json_object_put(record);
+}
+
+static void test_event_untimed_batch(void **state)
+{
+	struct event_report event = sample_event();
+	struct json_object *record;
+
+	(void)state;
+	event.batch = event.write = true;
+	event.timed = false;
+	event.installed_pages = 16;
+	record = record_of_event(&event);
+	assert_string_equal(string(record, "event"), "batch");
+	assert_string_equal(string(record, "access"), "write");
+	assert_int_equal(number(record, "installed_pages"), 16);
+	assert_null(at(record, "ns"));
+	json_object_put(record);
+}
+
+/* Said where there are events, so that a number that is not there is no 0. */
+static void test_lost_events(void **state)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct interval_report interval = { .lost.events_lost = 5 };
+	struct json_object *record;
+	struct written written;
+
+	(void)state;
+	start.events = true;
+	record = record_of_start(&start);
+	assert_true(json_object_get_boolean(at(record, "events")));
+	json_object_put(record);
+	open_sink(&written);
+	written.sink->ops->start(written.sink, &start);
+	written.sink->ops->interval(written.sink, &interval);
+	assert_contains(written.text, ",\"unseen_runs\":0,\"events_lost\":5}\n");
+	assert_contains(written.text, "\"lost\":{\"ring_full\":0,\"vma_table_full\":0,\"recursion\":0}");
+	close_sink(&written);
+}
+
 /* ---- interval, update, summary ---- */
 
 static void test_interval(void **state)
@@ -438,7 +519,7 @@ static void test_interval(void **state)
 		.seconds = 1.000123,
 		.faults = 5,
 		.installed_pages = 6,
-		.lost = { 1, 2, 3, 4, false },
+		.lost = { 1, 2, 3, 4, false, 0 },
 	};
 	struct json_object *record = record_of_interval(&interval), *lost;
 
@@ -696,6 +777,9 @@ int main(void)
 		cmocka_unit_test(test_buckets_are_exact),
 		cmocka_unit_test(test_open_bucket_is_labelled),
 		cmocka_unit_test(test_numbers_are_exact),
+		cmocka_unit_test(test_event),
+		cmocka_unit_test(test_event_untimed_batch),
+		cmocka_unit_test(test_lost_events),
 		cmocka_unit_test(test_interval),
 		cmocka_unit_test(test_seconds_are_short),
 		cmocka_unit_test(test_summary),

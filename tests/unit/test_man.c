@@ -108,6 +108,7 @@ static void fill_start(struct run_start *start)
 			{ .type = "ringbuf", .mode = MODE_EAGER },
 		},
 		.updates = true,
+		.events = true,
 		.rcu = { .asks = "normal", .waits = "normal" },
 	};
 }
@@ -130,6 +131,7 @@ static char *print_records(void)
 		.seconds = 1, .verdict = "verdict", .lost = { .recursion_at_most = true },
 	};
 	struct run_start start;
+	struct event_report event = { .comm = "comm", .map.name = "name" };
 	struct update_report update;
 	struct vma_report vma;
 	char *text = NULL;
@@ -144,6 +146,7 @@ static char *print_records(void)
 	sink->ops->start(sink, &start);
 	sink->ops->vma(sink, &vma);
 	sink->ops->update(sink, &update);
+	sink->ops->event(sink, &event);
 	sink->ops->interval(sink, &interval);
 	sink->ops->summary(sink, &summary);
 	assert_false(sink->failed);

@@ -288,6 +288,8 @@ static void test_flags(void **state)
 		{ "--json", offsetof(struct options, json) },
 		{ "--light", offsetof(struct options, light) },
 		{ "--no-time", offsetof(struct options, no_time) },
+		{ "-e", offsetof(struct options, events) },
+		{ "--events", offsetof(struct options, events) },
 		{ "-q", offsetof(struct options, quiet) },
 		{ "--quiet", offsetof(struct options, quiet) },
 		{ "-v", offsetof(struct options, verbose) },
@@ -298,7 +300,7 @@ static void test_flags(void **state)
 	for (size_t i = 0; i < COUNT_OF(flags); i++) {
 		struct options options = parsed(LINE(flags[i].option));
 		int set = options.timestamp + options.json + options.light + options.no_time +
-			  options.quiet + options.verbose;
+			  options.quiet + options.verbose + options.events;
 
 		assert_true(*(bool *)((char *)&options + flags[i].field));
 		assert_int_equal(set, 1);
@@ -721,6 +723,9 @@ static void test_combinations_refused(void **state)
 	assert_refused(LINE("report", "--html", "-j", "a"), "--html", "--json", NULL);
 	assert_refused(LINE("--per-process"), "--per-process", "--openmetrics", NULL);
 	assert_refused(LINE("report", "--openmetrics=", "a"), "--openmetrics=", "''", NULL);
+	assert_refused(LINE("--save="), "--save=", "''", NULL);
+	assert_refused(LINE("--save=-"), "--save=-", "-j", NULL);
+	assert_refused(LINE("updates", "--save", "/dev/stdout"), "--save=/dev/stdout", "-j", NULL);
 }
 
 /* argp's own errors add a line on where help is. */
@@ -740,11 +745,11 @@ static void test_unknown_options_refused(void **state)
 	static char *const not_of_check[] = {
 		"-p1", "-m1", "-c/a", "-d1", "-T", "-n1", "-sfaults", "-oa", "-q",
 		"--light", "--no-time", "--max-vmas=16", "--ring-size=64K", "--html",
-		"--openmetrics=a", "--per-process",
+		"--openmetrics=a", "--per-process", "-e", "--save=a",
 	};
 	static char *const not_of_report[] = {
 		"-p1", "-m1", "-c/a", "-d1", "--light", "--no-time", "--max-vmas=16",
-		"--ring-size=64K",
+		"--ring-size=64K", "-e", "--save=a",
 	};
 
 	(void)state;

@@ -248,6 +248,75 @@ static void test_lazy(void **state)
 	check_story(tell_lazy, 0, false);
 }
 
+/* Of both kinds and all outcomes, in an interval and after it. */
+static void tell_events(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY_AROUND);
+	struct verdict_input input = { .start = &start };
+	struct interval_report interval = {
+		.time = { 1796036582, 0 }, .seconds = 1, .lost.events_lost = 3,
+	};
+	struct event_report event = sample_event();
+
+	(void)seed;
+	start.events = true;
+	sink->ops->start(sink, &start);
+	sink_event(sink, &event);
+	event.batch = true;
+	event.installed_pages = UINT64_MAX;
+	event.ns = 0;
+	memcpy(event.comm, "\xff\"\\\n", 5);
+	sink_event(sink, &event);
+	sink->ops->interval(sink, &interval);
+	event = sample_event();
+	event.write = true;
+	event.timed = false;
+	event.ns = 0;
+	event.installed_pages = 0;
+	event.outcome = "raced";
+	event.origin = "populate";
+	event.map.name[0] = '\0';
+	sink_event(sink, &event);
+	tell_end(sink, &input, &(struct losses){ .events_lost = 4 }, 2);
+}
+
+static void test_events(void **state)
+{
+	(void)state;
+	check_story(tell_events, 0, true);
+}
+
+static void test_events_are_whole(void **state)
+{
+	static const char *const wrong[][2] = {
+		{ "\"event\":\"fault\"", "\"event\":\"trap\"" },
+		{ "\"access\":\"read\"", "\"access\":\"exec\"" },
+		{ "\"ns\":1500", "\"ns\":-1" },
+		{ "\"tid\":4712", "\"tid\":4294967296" },
+		{ "\"row\":3", "\"line\":3" },
+		{ "\"origin\":\"user\"", "\"origin\":7" },
+	};
+	const struct story story = { tell_events, 0 };
+	char *capture;
+
+	(void)state;
+	write_capture(&story);
+	capture = read_file(capture_path);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char changed[1 << 14], *at = strstr(capture, wrong[i][0]);
+		struct outcome outcome;
+
+		assert_non_null(at);
+		snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - capture), capture,
+			 wrong[i][1], at + strlen(wrong[i][0]));
+		outcome = report_text(changed, strlen(changed));
+		assert_int_equal(outcome.status, 0);
+		assert_contains(outcome.err, "line 2 is left out");
+		free_outcome(&outcome);
+	}
+	free(capture);
+}
+
 static void tell_around(struct sink *sink, unsigned int seed)
 {
 	struct run_start start = sample_start(MODE_LAZY_AROUND);
@@ -264,7 +333,7 @@ static void tell_around(struct sink *sink, unsigned int seed)
 	vma.batches.declined = 4;
 	verdict_add(&input, &vma);
 	sink->ops->vma(sink, &vma);
-	tell_end(sink, &input, &(struct losses){ 1, 2, 3, 4, false }, 0.9999996);
+	tell_end(sink, &input, &(struct losses){ 1, 2, 3, 4, false, 0 }, 0.9999996);
 }
 
 static void test_around(void **state)
@@ -327,7 +396,7 @@ static void tell_hostile(struct sink *sink, unsigned int seed)
 	vma.fault_ns.sum = vma.fault_ns.max = UINT64_MAX;
 	verdict_add(&input, &vma);
 	sink->ops->vma(sink, &vma);
-	tell_end(sink, &input, &(struct losses){ UINT64_MAX, 1, UINT64_MAX, 1, false }, 1e9);
+	tell_end(sink, &input, &(struct losses){ UINT64_MAX, 1, UINT64_MAX, 1, false, 0 }, 1e9);
 }
 
 static void test_hostile_strings_and_numbers(void **state)
@@ -1058,6 +1127,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lazy),
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_events_are_whole),
 		cmocka_unit_test(test_around),
 		cmocka_unit_test(test_eager),
 		cmocka_unit_test(test_hostile_strings_and_numbers),

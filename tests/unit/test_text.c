@@ -283,10 +283,90 @@ static void test_intervals(void **state)
 	close_text(&written);
 }
 
+static void assert_events(const struct written *written, const char *expected)
+{
+	assert_false(written->sink->failed);
+	assert_string_equal(written->text, expected);
+}
+
+#define EVENT_HEADING "TIME                PID     TID    MAP     PAGE A ORIGIN    PAGES  HANDLER  COMM, MAP\n"
+
+/* One heading for all that come in a row; a blank line before what follows. */
+static void test_events(void **state)
+{
+	struct text_options options = { .intervals = true, .quiet = true };
+	struct event_report event = sample_event();
+	struct interval_report interval = {
+		.seconds = 1, .faults = 1, .installed_pages = 1, .lost.events_lost = 2,
+	};
+	struct written written;
+
+	(void)state;
+	setenv("TZ", "UTC-2", 1);
+	tzset();
+	open_text(&written, &options);
+	sink_event(written.sink, &event);
+	event.batch = true;
+	event.installed_pages = 512;
+	event.origin = "populate";
+	event.ns = 123456;
+	sink_event(written.sink, &event);
+	event.batch = false;
+	event.write = true;
+	event.installed_pages = 0;
+	event.outcome = "failed";
+	event.timed = false;
+	event.map.name[0] = '\0';
+	sink_event(written.sink, &event);
+	written.sink->ops->interval(written.sink, &interval);
+	event.outcome = "raced";
+	sink_event(written.sink, &event);
+	sink_flush(written.sink);
+	assert_events(&written,
+		EVENT_HEADING
+		"13:03:01.123456    4711    4712      7        2 r user          1  1.50 us  worker counters\n"
+		"13:03:01.123456    4711    4712      7        2 r populate    512   123 us  worker counters\n"
+		"13:03:01.123456    4711    4712      7        2 w populate failed        -  worker \n"
+		"\n"
+		"1.00 s: 1 faults, 1 pages installed\n"
+		"Lost         2 lines of events: their ring buffer was full; the counts have\n"
+		"             them (larger: --ring-size)\n"
+		"\n"
+		EVENT_HEADING
+		"13:03:01.123456    4711    4712      7        2 w populate  raced        -  worker \n");
+	close_text(&written);
+}
+
+static void test_hostile_events(void **state)
+{
+	struct text_options options = { .quiet = true };
+	struct event_report event = sample_event();
+	struct written written;
+
+	(void)state;
+	memcpy(event.comm, "\x1b[2J\n\x9b\r", 8);
+	memcpy(event.map.name, "\xff\n\n\n\n\n\n\n\n\n\n\n\n\n\n", 15);
+	event.pid = event.tid = event.map.id = UINT32_MAX;
+	event.map_offset_pages = event.installed_pages = event.ns = UINT64_MAX;
+	event.origin = "\x1b[31m red and long";
+	event.time.tv_sec = INT64_MAX;
+	open_text(&written, &options);
+	sink_event(written.sink, &event);
+	event.outcome = NULL;
+	event.installed_pages = 0;
+	sink_event(written.sink, &event);
+	sink_flush(written.sink);
+	assert_false(written.sink->failed);
+	for (const char *at = written.text; *at; at++)
+		assert_true(*at == '\n' || ((unsigned char)*at >= 0x20 && *at != 0x7f));
+	assert_int_equal(strspn(strchr(written.text, '\n') + 1, "- "), 16);
+	close_text(&written);
+}
+
 static void test_losses(void **state)
 {
 	struct text_options options = { .quiet = true };
-	struct losses lost = { 3, 4, 5, 6, false };
+	struct losses lost = { 3, 4, 5, 6, false, 0 };
 	struct run_start start = sample_start(MODE_LAZY);
 	struct verdict_input input = { .start = &start };
 	struct written written;
@@ -336,7 +416,7 @@ static void test_hostile(void **state)
 	vma.span = SPAN_INTERVAL;
 	written.sink->ops->vma(written.sink, &vma);
 	put_interval(&written, huge, NULL);
-	put_summary(&written, &input, &(struct losses){ huge, huge, huge, huge, false });
+	put_summary(&written, &input, &(struct losses){ huge, huge, huge, huge, false, 0 });
 	assert_golden(&written, "hostile");
 	close_text(&written);
 }
@@ -682,6 +762,8 @@ int main(void)
 		cmocka_unit_test(test_around_in_unicode),
 		cmocka_unit_test(test_eager),
 		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_hostile_events),
 		cmocka_unit_test(test_losses),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_updates),
