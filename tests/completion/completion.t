@@ -102,6 +102,9 @@ has "1,$$" --pid = "1,${$%?}"
 is "$scratch/files/run.jsonl" report "$scratch/files/"
 is "$scratch/files/run.jsonl" -j -o "$scratch/files/"
 is "$scratch/files/run.jsonl" --openmetrics = "$scratch/files/r"
+is "$scratch/files/run.jsonl" --save = "$scratch/files/r"
+is '--events' --ev
+is '' report --ev
 is "$scratch/files" -c "$scratch/f"
 is '' -d ''
 is '' 1 ''

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What tracing leaves for others: a capture that `report` prints, while it
-# comes and afterwards, and the metrics file of a real run.
+# What tracing leaves for others: a capture of which `report` prints, byte for
+# byte, what tracing printed; while it comes and afterwards; and the metrics
+# file of a real run.
 # vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
@@ -32,6 +33,50 @@ lazyfault report -j -o "$work/again.jsonl" "$work/run.jsonl"
 is "$(cmp "$work/again.jsonl" "$work/run.jsonl" 2>&1)" "" "report: the same JSON again"
 lazyfault report --html -o "$work/page.html" "$work/run.jsonl"
 like "$(cat "$work/page.html")" "<p class=\"verdict\">" "report: a page"
+
+# the text of a run, and of its capture: both come of one run by --save
+same() { # same DESCRIPTION COMMAND PRINTING [INTERVAL] -- PROGRAM...
+	description=$1 command=$2 printing=$3
+	shift 3
+	# shellcheck disable=SC2086
+	lazyfault $command $printing -o "$work/live" --save="$work/saved.jsonl" "$@" \
+		>/dev/null 2>"$work/stderr"
+	is "$? $(cat "$work/stderr")" "0 " "$description: traced"
+	# -e is of tracing: a capture has its events
+	# shellcheck disable=SC2086
+	lazyfault report ${printing#-e} "$work/saved.jsonl" >"$work/again" 2>"$work/stderr"
+	is "$? $(cat "$work/stderr")" "0 " "$description: reported"
+	like "$(cat "$work/live")" '^Verdict' "$description: the text is whole"
+	is "$(cmp "$work/again" "$work/live" 2>&1)" "" "$description: report prints what tracing printed"
+}
+
+mixed="workload --pages 700 --rounds 3 --pause 300 --access mixed --threads 2"
+# shellcheck disable=SC2086
+{
+	same "totals" faults "" -- $mixed
+	same "intervals" faults "" 0.3 -- $mixed
+	same "-T -v -n 2 -s time" faults "-T -v -n 2 -s time" 0.3 -- $mixed
+	same "-q" faults "-q" 0.3 -- $mixed
+	same "--light" "faults --light" "" -- $mixed
+	same "--no-time" "faults --no-time" "" -- $mixed
+	same "events" faults "-e" 0.3 -- $mixed
+	same "hostile names" faults "-v" -- workload --pages 20 --vmas 3 --comm 'q"\\\n\x01\xff'
+}
+if array_is_lazy; then
+	like "$(cat "$work/live")" '3 VMAs, 60 faults' "hostile names: three VMAs"
+	is "$(grep -c '"type":"vma"' "$work/saved.jsonl")" 3 "hostile names: and three records"
+fi
+same "updates" updates "" 0.3 -- mapinmap-update -n 200
+is "$(stat -c %a "$work/saved.jsonl")" 600 "a saved capture is private"
+lazyfault -d 0.1 --save="$work/one" -o "$work/one" 2>"$work/stderr"
+is $? 1 "--save into the report itself: status 1"
+like "$(cat "$work/stderr")" "--save=$work/one: the report goes there" "--save into the report itself: said so"
+ln -s /dev/null "$work/link"
+lazyfault -d 0.1 --save="$work/link" 2>"$work/stderr"
+is $? 1 "--save into a link: status 1"
+like "$(cat "$work/stderr")" "--save=$work/link: " "--save into a link: it is named"
+lazyfault -d 0.1 -j --save="$work/saved.jsonl" -o "$work/run.jsonl"
+is "$(cmp "$work/saved.jsonl" "$work/run.jsonl" 2>&1)" "" "--save beside -j: the same lines"
 
 # live, through a pipe
 lazyfault -j 0.3 3 2>"$work/stderr" | lazyfault report - >"$work/piped" 2>>"$work/stderr"

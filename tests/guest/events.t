@@ -76,7 +76,7 @@ told "MAP_POPULATE" -- --pages 200 --populate
 told "read(2) into the map" -- --pages 20 --access write --kernel-access 10
 told "process_vm_readv of another process" -- --pages 64 --remote 10
 if array_is_lazy; then
-	is "$(jq -s "map(select(.type == \"event\" and .origin == \"remote\") | .pid != $(total .pid)) | [length, all] | join(\" \")" "$work/run.jsonl")" \
+	is "$(jq -rs "map(select(.type == \"event\" and .origin == \"remote\") | .pid != $(total .pid)) | [length, all] | join(\" \")" "$work/run.jsonl")" \
 		"10 true" "process_vm_readv: the process that did it is named"
 fi
 told "many VMAs" -- --pages 3 --vmas 100 --vma-stride 1
