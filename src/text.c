@@ -321,7 +321,8 @@ static void draw_installed(const struct text_sink *text, const struct vma_report
 	if (!vma->installed_pages)
 		return;
 	paragraph_begin(&line, text->sink.out, TEXT_LABEL, "  installed");
-	paragraph_add(&line, "%" PRIu64 " pages,", vma->installed_pages);
+	paragraph_add(&line, "%" PRIu64 " page%s,", vma->installed_pages,
+		      plural(vma->installed_pages));
 	if (vma->installed_pages <= vma->pages)
 		paragraph_add(&line, "%s of the VMA%s",
 			      draw_percent(percent, vma->installed_pages, vma->pages),
@@ -329,7 +330,8 @@ static void draw_installed(const struct text_sink *text, const struct vma_report
 	else
 		paragraph_add(&line, "some of them again%s", strip ? ";" : "");
 	if (strip && where->pages_per_bin > 1)
-		paragraph_add(&line, "%" PRIu64 " pages a cell:", where->pages_per_bin);
+		paragraph_add(&line, "%" PRIu64 " page%s a cell:", where->pages_per_bin,
+			      plural(where->pages_per_bin));
 	else if (strip)
 		paragraph_add(&line, "a page a cell:");
 	paragraph_end(&line);
@@ -585,8 +587,10 @@ static void draw_rest(const struct text_sink *text, const struct held_list *list
 	} else {
 		paragraph_add(&line, "... and %" PRIu64 " more VMA%s:", list->rest,
 			      plural(list->rest));
-		paragraph_add(&line, "%" PRIu64 " faults,", list->rest_faults);
-		paragraph_add(&line, "%" PRIu64 " pages installed", list->rest_pages);
+		paragraph_add(&line, "%" PRIu64 " fault%s,", list->rest_faults,
+			      plural(list->rest_faults));
+		paragraph_add(&line, "%" PRIu64 " page%s installed", list->rest_pages,
+			      plural(list->rest_pages));
 	}
 	paragraph_end(&line);
 }
@@ -640,8 +644,10 @@ static void text_interval(struct sink *sink, const struct interval_report *inter
 		paragraph_add(&line, "%s", length);
 	} else {
 		paragraph_add(&line, "%s:", length);
-		paragraph_add(&line, "%" PRIu64 " faults,", interval->faults);
-		paragraph_add(&line, "%" PRIu64 " pages installed", interval->installed_pages);
+		paragraph_add(&line, "%" PRIu64 " fault%s,", interval->faults,
+			      plural(interval->faults));
+		paragraph_add(&line, "%" PRIu64 " page%s installed", interval->installed_pages,
+			      plural(interval->installed_pages));
 	}
 	paragraph_end(&line);
 	draw_losses(text, &interval->lost);
@@ -688,9 +694,12 @@ static void draw_totals(const struct text_sink *text, const struct summary_repor
 	}
 	if (!reports_updates(text) || summary->vmas) {
 		paragraph_add(&line, "%" PRIu64 " VMA%s,", summary->vmas, plural(summary->vmas));
-		paragraph_add(&line, "%" PRIu64 " faults,", summary->faults);
-		paragraph_add(&line, "%" PRIu64 " batches,", summary->batches);
-		paragraph_add(&line, "%" PRIu64 " pages installed", summary->installed_pages);
+		paragraph_add(&line, "%" PRIu64 " fault%s,", summary->faults,
+			      plural(summary->faults));
+		paragraph_add(&line, "%" PRIu64 " batch%s,", summary->batches,
+			      summary->batches == 1 ? "" : "es");
+		paragraph_add(&line, "%" PRIu64 " page%s installed", summary->installed_pages,
+			      plural(summary->installed_pages));
 	}
 	draw_duration(number, nanoseconds(summary->seconds));
 	paragraph_add(&line, reports_updates(text) ? "traced for %s" : "in %s", number);
