@@ -105,6 +105,25 @@ $(GUEST)/arraymap-mmap $(GUEST)/mapinmap-update: $(GUEST)/%: tools/bench/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GUEST_CFLAGS) $< -o $@
 
+# The yardstick of bench-overhead is a tracer of its own, built as the product is.
+$(BUILD)/bench/%.bpf.o: tools/bench/%.bpf.c | $(BUILD)/tools
+	$(say) BPF $@
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(BUILD)/bench/%.skel.h: $(BUILD)/bench/%.bpf.o
+	$(say) GEN-SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $(subst -,_,$*)_bpf >$@.new && mv $@.new $@
+
+$(BUILD)/bench/empty-pair: tools/bench/empty-pair.c $(BUILD)/bench/empty-pair.skel.h
+	$(say) CC $@
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -D_GNU_SOURCE -I$(@D) $(LIB_CFLAGS) $< -o $@ $(LIB_LIBS)
+
+$(BUILD)/bench/overhead: tools/bench/overhead.c
+	$(say) CC $@
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GUEST_CFLAGS) $< -o $@
+
 # ---- checks ----
 
 # The sanitizers' own objects: every unit test links them all.
@@ -193,6 +212,22 @@ bench-mmap: $(GUEST)/arraymap-mmap
 bench-updates: $(BUILD)/lazyfault $(GUEST)/mapinmap-update
 	$(Q)tools/setup build vm
 	$(Q)BUILD='$(abspath $(BUILD))' tools/bench/run-updates
+
+BENCH_OVERHEAD := $(BUILD)/lazyfault $(BUILD)/bench/overhead $(BUILD)/bench/empty-pair
+
+## make bench-overhead what tracing adds to a fault, in instructions, beside other tracers, in guests
+.PHONY: bench-overhead
+bench-overhead:
+	$(Q)tools/setup build vm bench
+	$(Q)$(MAKE) $(BENCH_OVERHEAD)
+	$(Q)BUILD='$(abspath $(BUILD))' tools/bench/run-overhead --around fault-around
+
+## make check-overhead the same with its limits, without the slow part
+.PHONY: check-overhead
+check-overhead:
+	$(Q)tools/setup build vm bench
+	$(Q)$(MAKE) $(BENCH_OVERHEAD)
+	$(Q)BUILD='$(abspath $(BUILD))' tools/bench/run-overhead --check --around fault-around
 
 ## make check-readme   runs README's commands as written and compares what they print
 .PHONY: check-readme
