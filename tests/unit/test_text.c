@@ -328,7 +328,7 @@ static void test_events(void **state)
 		"13:03:01.123456    4711    4712      7        2 r populate    512   123 us  worker counters\n"
 		"13:03:01.123456    4711    4712      7        2 w populate failed        -  worker \n"
 		"\n"
-		"1.00 s: 1 faults, 1 pages installed\n"
+		"1.00 s: 1 fault, 1 page installed\n"
 		"Lost         2 lines of events: their ring buffer was full; the counts have\n"
 		"             them (larger: --ring-size)\n"
 		"\n"
