@@ -77,8 +77,8 @@ const char *status_line(const struct status_counts *counts, char *text, size_t b
 
 	if (counts->faults_known)
 		snprintf(faults, sizeof(faults), "%" PRIu64 " fault%s, %" PRIu64
-			 " pages installed, ", counts->faults, counts->faults == 1 ? "" : "s",
-			 counts->installed_pages);
+			 " page%s installed, ", counts->faults, counts->faults == 1 ? "" : "s",
+			 counts->installed_pages, counts->installed_pages == 1 ? "" : "s");
 	length = snprintf(text, bytes, "lazyfault: %.0f s, %s%" PRIu64 " lost", counts->seconds,
 			  faults, counts->lost);
 	if (length > 0 && (unsigned int)length > columns && columns < bytes)

@@ -91,6 +91,9 @@ static void test_line(void **state)
 	(void)state;
 	assert_string_equal(status_line(&counts, text, sizeof(text), 79),
 			    "lazyfault: 12 s, 1 fault, 16 pages installed, 0 lost");
+	counts.installed_pages = 1;
+	assert_string_equal(status_line(&counts, text, sizeof(text), 79),
+			    "lazyfault: 12 s, 1 fault, 1 page installed, 0 lost");
 	counts.faults = counts.installed_pages = counts.lost = UINT64_MAX;
 	assert_string_equal(status_line(&counts, text, sizeof(text), 150),
 			    "lazyfault: 12 s, 18446744073709551615 faults, 18446744073709551615 "
