@@ -9,28 +9,6 @@ events() { # events FILTER: of each event, sorted
 	jq -c "select(.type == \"event\") | $1" "$work/run.jsonl" | sort | uniq -c | sed 's/^ *//'
 }
 
-# Each row's events are its faults, batches and raced runs, whatever else happens.
-accounts='
-def sum(f): map(f) | add // 0;
-(map(select(.type == "event")) | group_by(.row) | map({key: (.[0].row | tostring), value: .}) | from_entries) as $events
-| map(select(.type == "vma" and .span == "total"))
-| map(($events[.row | tostring] // []) as $e
-      | ($e | map(select(.event == "fault" and .outcome != "raced"))) as $faults
-      | ($e | map(select(.event == "batch"))) as $batches
-      | ($faults | length) == .faults.total
-        and ($faults | map(select(.access == "write")) | length) == .faults.write
-        and ($faults | map(select(.origin == "user")) | length) == .faults.user
-        and ($faults | map(select(.origin == "populate")) | length) == .faults.populate
-        and ($faults | map(select(.origin == "kernel")) | length) == .faults.kernel
-        and ($faults | map(select(.origin == "remote")) | length) == .faults.remote
-        and ($faults | map(select(.outcome == "failed")) | length) == .faults.failed
-        and ($faults | map(select(.ns)) | length) == .fault_ns.count
-        and ($faults | sum(.ns // 0)) == .fault_ns.sum
-        and ($batches | length) == .batches.total
-        and ($e | map(select(.outcome == "raced")) | length) == .faults.raced
-        and ($e | sum(.installed_pages)) == .installed_pages)
-| all'
-
 told() { # told DESCRIPTION [TRACER OPTIONS] -- WORKLOAD OPTIONS
 	description=$1
 	shift
@@ -99,9 +77,7 @@ fi
 traced -e --ring-size=4K 0.5 -- --pages 4096 --threads 8 --rounds 4
 agrees "a small ring in a storm"
 is "$(jq -s "$intervals" "$work/run.jsonl")" true "a small ring in a storm: intervals add up to totals"
-is "$(($(events .event | awk '{ sum += $1 } END { print sum + 0 }') + $(summary .events_lost)))" \
-	"$(jq -s 'map(select(.type == "vma" and .span == "total") | .faults.total + .faults.raced + .batches.total) | add // 0' "$work/run.jsonl")" \
-	"a small ring in a storm: events and lost events are all"
+is "$(jq -s "$all_events" "$work/run.jsonl")" true "a small ring in a storm: events and lost events are all"
 if array_is_lazy; then
 	unlike "$(summary .events_lost)" '^0$' "a small ring in a storm: events are lost"
 fi

@@ -111,6 +111,33 @@ def counts: [.faults[], .batches[], .installed_pages, .fault_ns.count, .fault_ns
       | (map(select(.span == "interval") | counts) | transpose | map(add)) == $total)
 | all'
 
+# Each row's events are its faults, batches and raced runs, whatever else happens.
+accounts='
+def sum(f): map(f) | add // 0;
+(map(select(.type == "event")) | group_by(.row) | map({key: (.[0].row | tostring), value: .}) | from_entries) as $events
+| map(select(.type == "vma" and .span == "total"))
+| map(($events[.row | tostring] // []) as $e
+      | ($e | map(select(.event == "fault" and .outcome != "raced"))) as $faults
+      | ($e | map(select(.event == "batch"))) as $batches
+      | ($faults | length) == .faults.total
+        and ($faults | map(select(.access == "write")) | length) == .faults.write
+        and ($faults | map(select(.origin == "user")) | length) == .faults.user
+        and ($faults | map(select(.origin == "populate")) | length) == .faults.populate
+        and ($faults | map(select(.origin == "kernel")) | length) == .faults.kernel
+        and ($faults | map(select(.origin == "remote")) | length) == .faults.remote
+        and ($faults | map(select(.outcome == "failed")) | length) == .faults.failed
+        and ($faults | map(select(.ns)) | length) == .fault_ns.count
+        and ($faults | sum(.ns // 0)) == .fault_ns.sum
+        and ($batches | length) == .batches.total
+        and ($e | map(select(.outcome == "raced")) | length) == .faults.raced
+        and ($e | sum(.installed_pages)) == .installed_pages)
+| all'
+
+# However many are lost.
+all_events='
+(map(select(.type == "event")) | length) + (map(select(.type == "summary").events_lost) | add)
+== (map(select(.type == "vma" and .span == "total") | .faults.total + .faults.raced + .batches.total) | add // 0)'
+
 traced() { # traced OPTIONS -- WORKLOAD OPTIONS: leaves run.jsonl and truth.jsonl
 	options=
 	while [ "$1" != -- ]; do

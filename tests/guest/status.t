@@ -28,11 +28,12 @@ is $? 0 "on a terminal: a status line"
 workload --pages 2048 >/dev/null
 await shows "^lazyfault: [0-9]* s, $faults faults, $faults pages installed, 0 lost\$"
 is $? 0 "it has the faults of a workload that has ended"
-workload --pages 2048 --hold </dev/zero >/dev/null &
-held=$!
+mkfifo "$work/hold"
+workload --pages 2048 --hold <"$work/hold" >/dev/null &
+exec 3>"$work/hold"
 await shows "^lazyfault: [0-9]* s, $((2 * faults)) faults, $((2 * faults)) pages installed, 0 lost\$"
 is $? 0 "and of one whose mappings are still there"
-kill $held
+exec 3>&-
 before=$(seconds)
 later() { [ "$(seconds)" -ge $((before + 2)) ]; }
 await later
@@ -52,7 +53,7 @@ tmux send-keys -t t C-c
 await shows '^status 0$'
 is $? 0 "^C ends it"
 is "$(lines)" 0 "the line is erased"
-unlike "$(screen)" '\^C.' "with what ^C has left there"
+unlike "$(screen)" '\^C' "with what ^C has left there"
 like "$(screen)" '^Totals ' "the report begins where it was"
 unlike "$(tr '\033' '~' <"$work/raw")" '~\[[0-9;]*m' "without colours"
 
@@ -66,7 +67,7 @@ is "$(tr '\033\r' '~^' <"$work/raw" | grep -c '\^~\[Klazyfault: 1 s')" 1 "drawn 
 terminal 40 'lazyfault -d 5'
 await shows '^lazyfault: 3 s'
 is "$(lines)" 1 "a narrow terminal: one line"
-is "$(screen | grep -c '^ages\|installed')" 0 "a narrow terminal: cut, not broken"
+like "$(screen)" '^lazyfault: [0-9]* s, 0 faults, 0 pages inst*a*$' "a narrow terminal: cut, not broken"
 
 # where it must not be: what was drawn in 3 s
 none() { # none DESCRIPTION COMMAND
