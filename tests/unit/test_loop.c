@@ -94,6 +94,62 @@ static void test_duration(void **state)
 	assert_true(now() - began >= 0.1);
 }
 
+struct drains {
+	int drains, ticks, early_ticks;
+};
+
+static int count_drain(void *context)
+{
+	((struct drains *)context)->drains++;
+	return 0;
+}
+
+static void count_tick(void *context)
+{
+	struct drains *drains = context;
+
+	drains->ticks++;
+	drains->early_ticks += drains->ticks > drains->drains;
+}
+
+/* Nothing comes: each drain is the timer's, and has its tick after it. */
+static struct drains drains_of(double duration, double drain_seconds)
+{
+	struct loop_config config = nothing;
+	struct drains drains = {};
+	int silent[2];
+
+	assert_int_equal(pipe(silent), 0);
+	config.records_fd = silent[0];
+	config.duration = duration;
+	config.drain_seconds = drain_seconds;
+	config.on_records = count_drain;
+	config.on_tick = count_tick;
+	config.context = &drains;
+	assert_int_equal(loop_run(&config), END_DURATION);
+	close(silent[0]);
+	close(silent[1]);
+	assert_int_equal(drains.ticks, drains.drains);
+	assert_int_equal(drains.early_ticks, 0);
+	return drains;
+}
+
+static void test_drains_twice_a_second(void **state)
+{
+	struct drains drains = drains_of(1.2, 0);
+
+	(void)state;
+	assert_int_equal(drains.drains, 2);
+}
+
+static void test_drains_as_often_as_asked(void **state)
+{
+	struct drains drains = drains_of(0.5, 0.02);
+
+	(void)state;
+	assert_in_range(drains.drains, 5, 25);
+}
+
 static void test_a_failure_in_an_interval_ends_it(void **state)
 {
 	struct loop_config config = nothing;
@@ -286,6 +342,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_interval_each_time_it_is_due),
 		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_drains_twice_a_second),
+		cmocka_unit_test(test_drains_as_often_as_asked),
 		cmocka_unit_test(test_a_failure_in_an_interval_ends_it),
 		cmocka_unit_test(test_all_targets_gone),
 		cmocka_unit_test(test_command_ended),
