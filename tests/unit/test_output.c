@@ -200,6 +200,34 @@ static void test_stdout_by_its_names(void **state)
 	assert_ptr_equal(output_open("/dev/stdout", message, sizeof(message)), stdout);
 }
 
+static void test_another_option_is_named(void **state)
+{
+	char message[512] = "";
+
+	(void)state;
+	assert_null(output_open_for("save", directory, message, sizeof(message)));
+	assert_int_equal(strncmp(message, "--save=", 7), 0);
+	assert_contains(message, directory);
+}
+
+static void test_one_file_twice(void **state)
+{
+	char message[512] = "";
+	FILE *a = output_open(path_of("twice"), message, sizeof(message));
+	FILE *b = output_open_for("save", path_of("twice"), message, sizeof(message));
+	FILE *c = output_open(path_of("once"), message, sizeof(message));
+	FILE *null = output_open("/dev/null", message, sizeof(message));
+
+	(void)state;
+	assert_true(a && b && c && null);
+	assert_true(output_is_same(a, b));
+	assert_false(output_is_same(a, c));
+	/* what is written there is gone, both times */
+	assert_false(output_is_same(null, null));
+	assert_int_equal(output_close(a) + output_close(b) + output_close(c) + output_close(null),
+			 0);
+}
+
 static void test_relative_paths_and_directories_on_the_way(void **state)
 {
 	char here[PATH_MAX];
@@ -358,6 +386,8 @@ int main(void)
 		cmocka_unit_test(test_file_that_is_there_is_emptied_and_keeps_its_mode),
 		cmocka_unit_test(test_metrics_can_be_read_by_their_collector_or_as_before),
 		cmocka_unit_test(test_stdout_by_its_names),
+		cmocka_unit_test(test_another_option_is_named),
+		cmocka_unit_test(test_one_file_twice),
 		cmocka_unit_test(test_relative_paths_and_directories_on_the_way),
 		cmocka_unit_test(test_directories_are_refused),
 		cmocka_unit_test(test_devices_are_refused_but_the_null_device),
