@@ -71,6 +71,20 @@ exec 3>&-
 wait "$pid" && true
 result 'and the end of a pipe is an end' "status $?"
 
+# And so are events.
+"$program" report - <"$scratch/pipe" >"$scratch/out" 2>/dev/null &
+pid=$!
+exec 3>"$scratch/pipe"
+sed -n '1,/"type":"event"/p' tests/fuzz/corpus/capture/events >&3
+for _ in {1..100}; do
+	grep -q 'worker counters' "$scratch/out" && break
+	sleep 0.1
+done
+grep -q 'worker counters' "$scratch/out" && true
+result 'an event is printed when it has come' "$(<"$scratch/out")"
+exec 3>&-
+wait "$pid" || true
+
 # Far more output than any buffer, and a reader of one line.
 {
 	head -n 1 "$capture"
