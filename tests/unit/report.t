@@ -15,16 +15,18 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 count=0
 
-# result NAME DETAIL, right after the condition: its status is the test's.
+# result NAME DETAIL, right after the condition: its status is the test's. DETAIL can be
+# @FILE; a command substitution there would put its own status in the place of the condition's.
 result() {
-	local status=$?
+	local status=$? detail=${2:-}
 
 	count=$((count + 1))
 	if ((status == 0)); then
 		printf 'ok %d - %s\n' "$count" "$1"
 	else
 		printf 'not ok %d - %s\n' "$count" "$1"
-		sed 's/^/# /' <<<"${2:-}"
+		[[ $detail == @* ]] && detail=$(<"${detail#@}")
+		sed 's/^/# /' <<<"$detail"
 	fi
 }
 
@@ -41,7 +43,7 @@ run "$capture"
 result 'a capture is reported' "status $got: $errors"
 whole=$output
 "$program" report - <"$capture" >"$scratch/out" 2>"$scratch/err" && cmp -s "$scratch/out" <(printf '%s\n' "$whole")
-result 'from standard input too' "$(<"$scratch/err")"
+result 'from standard input too' @"$scratch/err"
 run -o "$scratch/file" "$capture"
 [[ $got == 0 && -z $output && $(<"$scratch/file") == "$whole" ]] && true
 result 'and into a file' "status $got: $errors"
@@ -66,7 +68,7 @@ for _ in {1..100}; do
 	sleep 0.1
 done
 grep -q 'pages installed' "$scratch/out" && true
-result 'an interval is printed when it has come' "$(<"$scratch/out")"
+result 'an interval is printed when it has come' @"$scratch/out"
 exec 3>&-
 wait "$pid" && true
 result 'and the end of a pipe is an end' "status $?"
@@ -81,7 +83,7 @@ for _ in {1..100}; do
 	sleep 0.1
 done
 grep -q 'worker counters' "$scratch/out" && true
-result 'an event is printed when it has come' "$(<"$scratch/out")"
+result 'an event is printed when it has come' @"$scratch/out"
 exec 3>&-
 wait "$pid" || true
 
@@ -106,7 +108,7 @@ for format in '' --json --html --openmetrics="$scratch/m.prom"; do
 	# shellcheck disable=SC2086
 	"$program" report -q $format "$scratch/long" >/dev/full 2>"$scratch/err" || got=$?
 	[[ $got == 1 && $(<"$scratch/err") == *@('No space left'|'Input/output')* ]] && true
-	result "${format:-text}: a full disk is a failure" "status $got: $(<"$scratch/err")"
+	result "${format:-text}: a full disk is a failure" @"$scratch/err"
 done
 
 run "$scratch/none"
