@@ -123,15 +123,17 @@ query() {
 
 # Waits up to a minute for an expression to have a value.
 await() {
-	local got=
+	local got= logs
 
 	for _ in {1..120}; do
 		got=$(query "$1" || true)
 		[[ $got == "$2" ]] && break
 		sleep 0.5
 	done
+	# before the condition, whose status is the test's
+	logs=$(tail -n 3 "$scratch/exporter.log" "$scratch/prometheus.log")
 	[[ $got == "$2" ]] && true
-	result "$3" "$1 is '$got', not '$2'; $(tail -n 3 "$scratch/exporter.log" "$scratch/prometheus.log")"
+	result "$3" "$1 is '$got', not '$2'; $logs"
 }
 
 # First the beginning of the run, as it was written at its third interval.

@@ -66,16 +66,20 @@ for arguments in "-p$hostile" "--sort=$hostile" "report $hostile" "check $hostil
 		words=("${arguments%% *}" "${arguments#* }")
 	output=$("$program" "${words[@]}" 2>&1)
 	status=$?
+	# before the condition, whose status is the test's
+	visible=$(cat -v <<< "$output")
 	[[ $status != 0 && $output == *"$shown"* ]] &&
 		! LC_ALL=C grep -q $'[\001-\037\177-\377]' <<< "$output"
-	result "a hostile name is shown, not obeyed: ${words[0]%%[^a-z=-]*}" "$(cat -v <<< "$output")"
+	result "a hostile name is shown, not obeyed: ${words[0]%%[^a-z=-]*}" "$visible"
 done
 
 # of what a log, a file or a map is called, as root with -v
 for words in "-o /nonexistent/$hostile/out" "-c /nonexistent/$hostile" "-m pinned /nonexistent/$hostile"; do
 	output=$("$program" -v -d 0.1 "${words%% *}" "${words#* }" 2>&1)
-	[[ $? == 1 ]] && ! LC_ALL=C grep -q $'[\001-\010\013-\037\177-\377]' <<< "$output"
-	result "a hostile name in -v's output is shown, not obeyed: ${words%% *}" "$(cat -v <<< "$output")"
+	status=$?
+	visible=$(cat -v <<< "$output")
+	[[ $status == 1 ]] && ! LC_ALL=C grep -q $'[\001-\010\013-\037\177-\377]' <<< "$output"
+	result "a hostile name in -v's output is shown, not obeyed: ${words%% *}" "$visible"
 done
 
 echo "1..$count"
