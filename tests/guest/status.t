@@ -12,7 +12,7 @@ terminal() { # terminal COLUMNS COMMAND: in the place of the one before
 	await eval '! pidof lazyfault'
 	# what it does waits until all that it draws is recorded
 	tmux -u -f /dev/null new-session -d -s t -x "$1" -y 30 \
-		"while ! [ -e $work/raw ]; do sleep 0.1; done; $2; echo \"status \$?\"; sleep 600"
+		"trap : INT; while ! [ -e $work/raw ]; do sleep 0.1; done; $2; echo \"status \$?\"; sleep 600"
 	tmux pipe-pane -t t "cat >$work/raw"
 	await test -e "$work/raw"
 }
