@@ -46,14 +46,10 @@ static __always_inline __u32 origin_of(struct vm_fault *vmf, __u32 flags)
 /* One fault as it is counted. */
 struct fault {
 	__u64 address;
-	__u64 page;		/* of the map; for events only */
 	__u64 elapsed;		/* ns, or one of UNTIMED_* */
 	__u32 access, origin, lock;
-	__u32 noted;		/* its event waits in this slot, or EVENT_NOT_NOTED */
 	bool failed;
 };
-
-#define EVENT_NOT_NOTED (~0U)
 
 static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, __u64 elapsed,
 				     bool failed)
@@ -66,9 +62,6 @@ static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, 
 	fault->lock = flags & FAULT_FLAG_VMA_LOCK ? UNDER_VMA_LOCK : UNDER_MMAP_LOCK;
 	fault->origin = origin_of(vmf, flags);
 	fault->failed = failed;
-	fault->noted = EVENT_NOT_NOTED;
-	if (events)
-		fault->page = vmf->pgoff;
 }
 
 static __always_inline void account_place(struct vma_entry *entry, __u64 address)
@@ -78,10 +71,11 @@ static __always_inline void account_place(struct vma_entry *entry, __u64 address
 	count(&entry->record.counts.where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
 }
 
+/* `page`: of the map. */
 static __always_inline void fill_fault_event(struct event_record *event, struct vma_entry *entry,
-					     struct fault *fault, __u32 outcome)
+					     struct fault *fault, __u64 page, __u32 outcome)
 {
-	fill_event(event, entry, fault->page);
+	fill_event(event, entry, page);
 	event->header.state = EVENT_FAULT;
 	event->elapsed = timed && fault->elapsed < UNTIMED_EXIT_MISSED ? fault->elapsed :
 									 EVENT_UNTIMED;
@@ -92,18 +86,14 @@ static __always_inline void fill_fault_event(struct event_record *event, struct 
 	event->pad = 0;
 }
 
-static __always_inline void tell_fault(struct vma_entry *entry, struct fault *fault)
+static __always_inline void tell_fault(struct vma_entry *entry, struct fault *fault, __u64 page)
 {
-	struct event_record *event;
+	struct event_record *event = reserve_event();
 
-	if (fault->noted != EVENT_NOT_NOTED) {
-		send_noted_event(fault->noted, OUTCOME_INSTALLED);
-		return;
-	}
-	event = reserve_event();
 	if (!event)
 		return;
-	fill_fault_event(event, entry, fault, fault->failed ? OUTCOME_FAILED : OUTCOME_INSTALLED);
+	fill_fault_event(event, entry, fault, page,
+			 fault->failed ? OUTCOME_FAILED : OUTCOME_INSTALLED);
 	send_event(event);
 }
 
@@ -116,8 +106,6 @@ static __always_inline void account(struct vma_entry *entry, struct fault *fault
 		count(&counts->failed);
 	else
 		account_place(entry, fault->address);
-	if (events)
-		tell_fault(entry, fault);
 	if (!timed)
 		return;
 	if (fault->elapsed == UNTIMED_EXIT_SEEN) {
@@ -142,7 +130,10 @@ static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
 	return bpf_map_lookup_elem(&fault_slots, &number);
 }
 
-/* Notes the event of a run that has left its handler: it raced, unless its PTE is written. */
+/*
+ * Notes the event of a run that has left its handler: it raced, unless its PTE
+ * is written. So has the run before, if its event still waits here.
+ */
 static __always_inline void note_event(struct vma_entry *entry, struct vm_fault *vmf,
 				       __u64 elapsed)
 {
@@ -152,15 +143,29 @@ static __always_inline void note_event(struct vma_entry *entry, struct vm_fault 
 
 	if (!event)
 		return;
+	if (event->outcome == OUTCOME_RACED)
+		send_copy(event);
 	describe(&fault, vmf, elapsed, false);
-	fill_fault_event(event, entry, &fault, OUTCOME_RACED);
+	fill_fault_event(event, entry, &fault, vmf->pgoff, OUTCOME_RACED);
 }
 
-/* The slot is about to be taken by another run: the one that still waits there has raced. */
-static __always_inline void tell_raced(struct fault_slot *slot, struct vm_fault *vmf)
+/* A fault whose PTE is written. If its exit was seen, its event was noted there. */
+static __always_inline void tell_installed(struct vma_entry *entry, struct fault *fault,
+					   struct vm_fault *vmf)
 {
-	if (slot->state >= SLOT_EXITED)
-		send_noted_event(slot_number(vmf), OUTCOME_RACED);
+	if (fault->elapsed == UNTIMED_EXIT_MISSED ||
+	    !send_noted_event(slot_number(vmf), vmf->pgoff))
+		tell_fault(entry, fault, vmf->pgoff);
+}
+
+/* Its PTE is written, but its VMA is gone: it is counted nowhere, and no event either. */
+static __always_inline void forget_noted_event(struct vm_fault *vmf)
+{
+	__u32 number = slot_number(vmf);
+	struct event_record *event = bpf_map_lookup_elem(&event_slots, &number);
+
+	if (event)
+		event->outcome = 0;
 }
 
 /*

@@ -26,12 +26,14 @@ struct {
 } event_ring SEC(".maps");
 
 /*
- * The event of each run that waits in fault_slots for its PTE to be written,
- * FAULT_SLOTS long where there are events. One that is still there when the
- * slot is taken anew, or at the end, has raced.
+ * The event of each run that has left its handler, by the number of its slot,
+ * FAULT_SLOTS long where there are events. It waits for its PTE to be written,
+ * its outcome is OUTCOME_RACED until then. One that still waits when the next
+ * comes, or at the end, has raced.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct event_record);
@@ -92,18 +94,23 @@ static __always_inline void send_event(struct event_record *event)
 	bpf_ringbuf_submit(event, event_wakeup());
 }
 
-/* Sends the one that was noted for a run, with what has become of the run. */
-static __noinline int send_noted_event(__u32 number, __u32 outcome)
+static __always_inline void send_copy(struct event_record *event)
+{
+	if (bpf_ringbuf_output(&event_ring, event, sizeof(*event), event_wakeup()))
+		event_lost();
+}
+
+/* The run that was noted in this slot has its PTE written. False if none waits there. */
+static __noinline bool send_noted_event(__u32 number, __u64 page)
 {
 	struct event_record *event = bpf_map_lookup_elem(&event_slots, &number);
 
-	if (!event)
-		return 0;
-	event->outcome = outcome;
-	event->pages = outcome == OUTCOME_INSTALLED;
-	if (bpf_ringbuf_output(&event_ring, event, sizeof(*event), event_wakeup()))
-		event_lost();
-	return 0;
+	if (!event || event->outcome != OUTCOME_RACED || event->page != page)
+		return false;
+	event->outcome = OUTCOME_INSTALLED;
+	event->pages = 1;
+	send_copy(event);
+	return true;
 }
 
 #endif

@@ -47,8 +47,6 @@ static __always_inline int handler_enter(struct vm_fault *vmf)
 	now = bpf_ktime_get_ns();
 	if (slot_is_taken(slot, vmf, now))
 		return 0;
-	if (events)
-		tell_raced(slot, vmf);
 	slot->vmf = (__u64)vmf;
 	slot->address = vmf->address;
 	slot->entry = index;
@@ -76,8 +74,6 @@ static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
 	} else {
 		index = index_of(vma);
 	}
-	if (events && !taken)
-		tell_raced(slot, vmf);
 	if (!taken)
 		slot->state = SLOT_FREE;
 	if (ret & VM_FAULT_RETRY)
@@ -92,6 +88,8 @@ static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
 	if (final) {
 		describe(&fault, vmf, elapsed, ret & VM_FAULT_ERROR);
 		account(entry, &fault);
+		if (events)
+			tell_fault(entry, &fault, vmf->pgoff);
 		return 0;
 	}
 	if (events)
@@ -160,25 +158,28 @@ static __always_inline int fault_installed(struct vm_fault *vmf, struct vm_area_
 {
 	struct fault_slot *slot = timed ? slot_of(vmf) : NULL;
 	__u64 elapsed = UNTIMED_EXIT_MISSED;
-	__u32 index, noted = EVENT_NOT_NOTED;
 	struct vma_entry *entry;
 	struct fault fault;
+	__u32 index;
 
 	if (slot && slot->vmf == (__u64)vmf && slot->address == vmf->address &&
 	    slot->state >= SLOT_EXITED) {
 		index = slot->entry;
-		noted = slot_number(vmf);
 		elapsed = slot->state == SLOT_EXITED ? slot->elapsed : UNTIMED_EXIT_SEEN;
 		slot->state = SLOT_FREE;
 	} else {
 		index = index_of(vma);
 	}
 	entry = entry_or_count(vma, index);
-	if (!entry)
+	if (!entry) {
+		if (events && elapsed != UNTIMED_EXIT_MISSED)
+			forget_noted_event(vmf);
 		return 0;
+	}
 	describe(&fault, vmf, elapsed, false);
-	fault.noted = noted;
 	account(entry, &fault);
+	if (events)
+		tell_installed(entry, &fault, vmf);
 	if (batches_by_table)
 		claim_fault(vmf, vma);
 	return 0;
@@ -219,9 +220,10 @@ static long failed_in_vma(struct task_struct *task, struct vm_area_struct *vma, 
 	entry = entry_or_count(vma, index_of(vma));
 	if (!entry)
 		return 0;
-	if (events)
-		fault->page = vma->vm_pgoff + ((fault->address - vma->vm_start) >> page_shift);
 	account(entry, fault);
+	if (events)
+		tell_fault(entry, fault, vma->vm_pgoff +
+			   ((fault->address - vma->vm_start) >> page_shift));
 	return 0;
 }
 
@@ -240,7 +242,6 @@ int BPF_PROG(fault_signal, int sig, int code, void *address)
 		.access = last_fault_was_write(task) ? ACCESS_WRITE : ACCESS_READ,
 		.origin = ORIGIN_USER,
 		.lock = UNDER_MMAP_LOCK,
-		.noted = EVENT_NOT_NOTED,
 		.failed = true,
 	};
 

@@ -626,15 +626,19 @@ int tracer_drain(struct tracer *tracer, struct vma_table *table)
 /* ---- events that only the end shows ---- */
 
 /* Runs that have left the handler and will write no PTE any more: they have raced. */
-static void tell_last_raced(struct tracer *tracer)
+static int tell_last_raced(struct tracer *tracer)
 {
-	int fd = bpf_map__fd(tracer->skeleton->maps.event_slots);
-	struct event_record record;
+	size_t bytes = sizeof(struct event_record) * FAULT_SLOTS;
+	const struct event_record *waiting = mmap(NULL, bytes, PROT_READ, MAP_SHARED,
+		bpf_map__fd(tracer->skeleton->maps.event_slots), 0);
 
-	for (uint32_t i = 0; i < FAULT_SLOTS; i++)
-		if (tracer->slots[i].state >= SLOT_EXITED &&
-		    !bpf_map_lookup_elem(fd, &i, &record))
-			tell_event(tracer, &record, sizeof(record));
+	if (waiting == MAP_FAILED)
+		return -errno;
+	for (size_t i = 0; i < FAULT_SLOTS; i++)
+		if (waiting[i].outcome == OUTCOME_RACED)
+			tell_event(tracer, &waiting[i], sizeof(waiting[i]));
+	munmap((void *)waiting, bytes);
+	return 0;
 }
 
 /* Batches that were counted, but whose exit was not seen. */
@@ -649,14 +653,17 @@ static void count_untold_batches(struct tracer *tracer)
 			tracer->events_untold++;
 }
 
-static void tell_last_events(struct tracer *tracer)
+static int tell_last_events(struct tracer *tracer)
 {
+	int error;
+
 	if (!tracer->on_event)
-		return;
-	tell_last_raced(tracer);
+		return 0;
+	error = tell_last_raced(tracer);
 	if (tracer->skeleton->bss->batches_by_hook)
 		count_untold_batches(tracer);
 	tracer->on_event = NULL;
+	return error;
 }
 
 /* Runs that have left the handler and written no PTE yet: in flight, or raced. */
@@ -710,8 +717,7 @@ int tracer_collect(struct tracer *tracer, struct vma_table *table)
 
 	if (tracer->detached) {
 		error = ship_and_drain(tracer, table);
-		tell_last_events(tracer);
-		return error;
+		return error ? error : tell_last_events(tracer);
 	}
 	error = walk(tracer, &mark);
 	if (error)
