@@ -6,12 +6,12 @@
 . ./lib.sh
 
 export TMUX_TMPDIR="$work"
-terminal() { # terminal COLUMNS COMMAND: in the place of the one before
+terminal() { # terminal COLUMNS COMMAND: in the place of the one before; all of a report fits
 	tmux kill-server 2>/dev/null
 	rm -f "$work/raw"
 	await eval '! pidof lazyfault'
 	# what it does waits until all that it draws is recorded
-	tmux -u -f /dev/null new-session -d -s t -x "$1" -y 30 \
+	tmux -u -f /dev/null new-session -d -s t -x "$1" -y 150 \
 		"trap : INT; while ! [ -e $work/raw ]; do sleep 0.1; done; $2; echo \"status \$?\"; sleep 600"
 	tmux pipe-pane -t t "cat >$work/raw"
 	await test -e "$work/raw"
