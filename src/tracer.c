@@ -312,6 +312,18 @@ static int open_event_ring(struct tracer *tracer, const struct tracer_config *co
 				on_event, tracer);
 }
 
+/*
+ * The tracer's own arrays are faulted in before a program is attached: first
+ * touches of them are runs of the handlers, too, and would come in between.
+ */
+static void touch(const volatile void *start, size_t bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < bytes; at += page)
+		(void)((const volatile char *)start)[at];
+}
+
 static int open_ring(struct tracer *tracer, const struct tracer_config *config)
 {
 	size_t bytes = sizeof(struct fault_slot) * FAULT_SLOTS;
@@ -324,7 +336,7 @@ static int open_ring(struct tracer *tracer, const struct tracer_config *config)
 	error = open_event_ring(tracer, config);
 	if (error)
 		return error;
-	tracer->slots = mmap(NULL, bytes, PROT_READ, MAP_SHARED,
+	tracer->slots = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
 			     bpf_map__fd(tracer->skeleton->maps.fault_slots), 0);
 	if (tracer->slots == MAP_FAILED) {
 		tracer->slots = NULL;
@@ -395,7 +407,11 @@ static int fill_and_open(struct tracer *tracer, const struct start *start)
 	if (error)
 		return give_up(start, STEP_MAP, -error, "the filters");
 	error = open_ring(tracer, start->config);
-	return error ? give_up(start, STEP_RING, -error, "the ring buffer") : 0;
+	if (error)
+		return give_up(start, STEP_RING, -error, "the ring buffer");
+	touch(tracer->skeleton->bss, sizeof(*tracer->skeleton->bss));
+	touch(tracer->skeleton->rodata, sizeof(*tracer->skeleton->rodata));
+	return 0;
 }
 
 static bool lacks_pair(const struct tracer_config *config, enum type_index type,
