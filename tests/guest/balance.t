@@ -75,7 +75,7 @@ is "$(runs ${type}_fault_exit)" 0 "--no-time: no handler is hooked"
 
 # what the filters leave out
 for light in "" --light; do
-	balanced -p $$ $light -- --pages 300 --vmas 3
+	balanced -p $$ $light -- --pages 900
 	is "$(left_out)" "$(touched)" "-p of another $light: left out is what was touched"
 	is "$(runs ${type}_fault_exit)" "$(touched)" "-p of another $light: runs = left out"
 	is "$(counted .faults.total)" 0 "-p of another $light: nothing counted"
