@@ -57,6 +57,25 @@ else
 fi
 is "$(summary '.lost | add')" 0 "a storm: nothing lost"
 
+# Mapped, touched and unmapped all the while: each VMA that goes sends a record,
+# so wakeups follow their number, and are told here only.
+workload --pages 64 --threads 2 --repeat >"$work/storm" &
+storm=$!
+lazyfault -j >"$work/run.jsonl" 2>"$work/stderr" &
+tracer=$!
+await grep -q '"type":"start"' "$work/run.jsonl"
+before=$(field $tracer voluntary_ctxt_switches)
+sleep 4
+echo "VMAs come and go: $(($(field $tracer voluntary_ctxt_switches) - before)) wakeups in 4 s" | diag
+from=$(ms)
+kill -INT $tracer
+wait $tracer
+is $? 0 "VMAs come and go: INT ends it with status 0"
+at_most $(($(ms) - from)) 999 "VMAs come and go: ms from INT to its end"
+kill -TERM $storm
+wait $storm
+is "$(summary '.lost | add')" 0 "VMAs come and go: nothing lost"
+
 # As many VMAs as the table has room for.
 traced -- --pages 1 --vmas 16000 --quiet
 is "$(summary '[.vmas, .faults, (.lost | add)] | join(" ")')" "16000 16000 0" "16000 VMAs: all counted"
