@@ -1,22 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Bash completion, held against the program's own help, with a bpftool that
-# pretends to have maps. Run it by prove from the top of the source.
+# pretends to have maps.
 set -euo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=$(realpath "${LAZYFAULT:-build/lazyfault}")
 script=packaging/lazyfault.bash
 
-die() {
-	printf 'Bail out! %s\n' "$*"
-	exit 1
-}
-
 [[ -x $program ]] || die "$program is not there: run make first, or name it by LAZYFAULT"
-[[ -r $script ]] || die "$script is not there: run this from the top of the source"
+[[ -r $script ]] || die "$script is not there"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" "$scratch/files"
 touch "$scratch/files/run.jsonl"
 ln -s "$program" "$scratch/bin/lazyfault"
@@ -31,8 +26,6 @@ PATH=$scratch/bin:$PATH
 # shellcheck source=packaging/lazyfault.bash
 . "$script"
 
-count=0
-
 # completes WORD...: what the last word can become; words are parted as by bash
 completes() {
 	COMP_WORDS=(lazyfault "$@")
@@ -41,32 +34,22 @@ completes() {
 	printf '%s ' "${COMPREPLY[@]}" | sed 's/ *$//'
 }
 
-# is EXPECTED WORD...
-is() {
-	local got expected=$1
-	shift
+# gives EXPECTED WORD...: and nothing else
+gives() {
+	local expected=$1
 
-	got=$(completes "$@")
-	count=$((count + 1))
-	if [[ $got == "$expected" ]]; then
-		printf 'ok %d - %s\n' "$count" "lazyfault $*"
-	else
-		printf 'not ok %d - %s\n# got: %s\n# not: %s\n' "$count" "lazyfault $*" "$got" "$expected"
-	fi
+	shift
+	is "lazyfault $*" "$(completes "$@")" "$expected"
 }
 
-# has PATTERN WORD...: among the completions
-has() {
-	local got pattern=$1
-	shift
+# offers WORD WORD...: the first is among the completions
+offers() {
+	local expected=$1 got
 
+	shift
 	got=$(completes "$@")
-	count=$((count + 1))
-	if [[ " $got " == *" $pattern "* ]]; then
-		printf 'ok %d - %s\n' "$count" "lazyfault $* has $pattern"
-	else
-		printf 'not ok %d - %s\n# got: %s\n' "$count" "lazyfault $* has $pattern" "$got"
-	fi
+	[[ " $got " == *" $expected "* ]] && true
+	result $? "lazyfault $* has $expected" "$got"
 }
 
 options_of() {
@@ -74,48 +57,48 @@ options_of() {
 }
 
 commands=$("$program" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p' | tr '\n' ' ')
-is "${commands% }" ''
-is report rep
-is "$(options_of)" -
-is "$(options_of)" --
+gives "${commands% }" ''
+gives report rep
+gives "$(options_of)" -
+gives "$(options_of)" --
 for command in $commands; do
-	is "$(options_of "$command")" "$command" -
+	gives "$(options_of "$command")" "$command" -
 done
-is '--duration=' --dur
-is '--timestamp' report --time
-is '' check --dur
-is '' report --pid
-is 'faults installed time batches raced pid map start' -s ''
-is 'time calls failed waiting max pid map' updates -s ''
-is 'faults installed time batches raced pid map start calls failed waiting max' report --sort = ''
-is 'pid' --sort = p
-is 'faults failed' report --sort fa
-is 'id name pinned 12 7 70' -m ''
-is '7 70' -m 7
-is '7 70' --map = 7
-is 'flow_stats lpm' -m name ''
-is 'flow_stats' --map name f
-is 'lpm' --map = name l
-is '12 7 70' -m id ''
-has $$ -p "${$%?}"
-has "1,$$" --pid = "1,${$%?}"
-is "$scratch/files/run.jsonl" report "$scratch/files/"
-is "$scratch/files/run.jsonl" -j -o "$scratch/files/"
-is "$scratch/files/run.jsonl" --openmetrics = "$scratch/files/r"
-is "$scratch/files/run.jsonl" --save = "$scratch/files/r"
-is '--events' --ev
-is '' report --ev
-is "$scratch/files" -c "$scratch/f"
-is '' -d ''
-is '' 1 ''
-is '' check ''
-has true -- tru
-has lazyfault faults -p 1 -- lazyfau
-is "$scratch/files/run.jsonl" -- cat "$scratch/files/"
-is '' -- cat --js
+gives '--duration=' --dur
+gives '--timestamp' report --time
+gives '' check --dur
+gives '' report --pid
+gives 'faults installed time batches raced pid map start' -s ''
+gives 'time calls failed waiting max pid map' updates -s ''
+gives 'faults installed time batches raced pid map start calls failed waiting max' report --sort = ''
+gives 'pid' --sort = p
+gives 'faults failed' report --sort fa
+gives 'id name pinned 12 7 70' -m ''
+gives '7 70' -m 7
+gives '7 70' --map = 7
+gives 'flow_stats lpm' -m name ''
+gives 'flow_stats' --map name f
+gives 'lpm' --map = name l
+gives '12 7 70' -m id ''
+offers $$ -p "${$%?}"
+offers "1,$$" --pid = "1,${$%?}"
+gives "$scratch/files/run.jsonl" report "$scratch/files/"
+gives "$scratch/files/run.jsonl" -j -o "$scratch/files/"
+gives "$scratch/files/run.jsonl" --openmetrics = "$scratch/files/r"
+gives "$scratch/files/run.jsonl" --save = "$scratch/files/r"
+gives '--events' --ev
+gives '' report --ev
+gives "$scratch/files" -c "$scratch/f"
+gives '' -d ''
+gives '' 1 ''
+gives '' check ''
+offers true -- tru
+offers lazyfault faults -p 1 -- lazyfau
+gives "$scratch/files/run.jsonl" -- cat "$scratch/files/"
+gives '' -- cat --js
 
 # without the right to list maps, and without bpftool, nothing is said
 printf '#!/bin/sh\necho "Error: not permitted" >&2\nexit 255\n' >"$scratch/bin/bpftool"
-is 'id name pinned' -m ''
-is '' -m name ''
-printf '1..%d\n' "$count"
+gives 'id name pinned' -m ''
+gives '' -m name ''
+done_testing

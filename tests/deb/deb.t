@@ -3,81 +3,63 @@
 # The Debian package: lintian has no error to report; in a fresh system without a
 # compiler it installs, starts, and goes again. The system is made by debootstrap
 # from the mirror of this machine's apt, and kept in the cache for a week.
-# Needs root. Run it by prove from the top of the source.
+# Needs root.
 set -euo pipefail
 
-die() {
-	printf 'Bail out! %s\n' "$*"
-	exit 1
-}
-
-[[ -x packaging/build-deb ]] || die 'packaging/build-deb is not there: run this from the top of the source'
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+[[ -x packaging/build-deb ]] || die 'packaging/build-deb is not there'
 ((EUID == 0)) || die 'only root can make and enter a chroot'
 for tool in debootstrap lintian dpkg-buildpackage; do
 	command -v "$tool" >/dev/null || die "$tool is missing: tools/setup deb"
 done
 
-scratch=$(mktemp -d)
 root=$scratch/root
 clean_up() {
 	umount "$root/proc" 2>/dev/null || true
 	rm -rf --one-file-system "$scratch"
 }
 trap clean_up EXIT
-count=0
 
-# result NAME DETAIL, right after the condition: its status is the test's.
-result() {
-	local status=$?
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		printf 'ok %d - %s\n' "$count" "$1"
-	else
-		printf 'not ok %d - %s\n' "$count" "$1"
-		sed 's/^/# /' <<<"${2:-}"
-	fi
-}
-
-# try COMMAND...: sets got and said
-try() {
-	got=0
-	said=$("$@" 2>&1 </dev/null) || got=$?
+# run COMMAND...: sets status and said
+run() {
+	status=0
+	said=$("$@" 2>&1 </dev/null) || status=$?
 }
 
 # ---- the package ----
 
 version=$(sed -n 's/^VERSION := //p' Makefile)
-try env VERSION="$version" packaging/build-deb "$scratch/deb"
-((got == 0)) && true
-result 'it builds' "$said"
+run env VERSION="$version" packaging/build-deb "$scratch/deb"
+((status == 0)) && true
+result $? 'it builds' "$said"
 package=$(find "$scratch/deb" -name 'lazyfault_*.deb' 2>/dev/null)
 [[ -n $package ]] || die 'there is no package to try'
-try lintian --allow-root --fail-on error --tag-display-limit 0 "$package"
-((got == 0)) && true
-result 'lintian has no error' "$said"
+run lintian --allow-root --fail-on error --tag-display-limit 0 "$package"
+((status == 0)) && true
+result $? 'lintian has no error' "$said"
 [[ -z $said ]] || printf '# %s\n' "$said"
 depends=$(dpkg-deb -f "$package" Depends)
 [[ $depends == *libbpf* && $depends != *clang* && $depends != *llvm* ]] && true
-result 'it asks for libraries, and for no compiler' "$depends"
+result $? 'it asks for libraries, and for no compiler' "$depends"
 dpkg-deb -x "$package" "$scratch/unpacked"
 make -s install DESTDIR="$scratch/installed" prefix=/usr >"$scratch/make.log" 2>&1 ||
 	die "make install failed: $(<"$scratch/make.log")"
 installed=$(cd "$scratch/installed" && find . -type f | sort)
-try diff <(printf '%s\n' "$installed") \
+run diff <(printf '%s\n' "$installed") \
 	<(cd "$scratch/unpacked" && find . -type f | grep -v ./usr/share/doc/ | sed 's/\.8\.gz$/.8/' | sort)
-((got == 0)) && true
-result 'it has what make install installs' "$said"
-try make -s install DESTDIR="$scratch/installed" prefix=/usr
-((got == 0)) && true
-result 'make install can be repeated' "$said"
+((status == 0)) && true
+result $? 'it has what make install installs' "$said"
+run make -s install DESTDIR="$scratch/installed" prefix=/usr
+((status == 0)) && true
+result $? 'make install can be repeated' "$said"
 make -s uninstall DESTDIR="$scratch/installed" prefix=/usr >"$scratch/make.log" 2>&1
 left=$(find "$scratch/installed" -type f)
 [[ -z $left ]] && true
-result 'make uninstall leaves nothing' "$left"
-try make -s uninstall DESTDIR="$scratch/installed" prefix=/usr
-((got == 0)) && true
-result 'make uninstall can be repeated' "$said"
+result $? 'make uninstall leaves nothing' "$left"
+run make -s uninstall DESTDIR="$scratch/installed" prefix=/usr
+((status == 0)) && true
+result $? 'make uninstall can be repeated' "$said"
 
 # ---- a fresh system ----
 
@@ -92,8 +74,8 @@ base=$cache/$suite-$(dpkg --print-architecture).tar
 mkdir -p "$cache" "$root"
 
 if [[ -z $(find "$base" -mtime -7 2>/dev/null) ]]; then
-	try debootstrap --variant=minbase "$suite" "$root" "$mirror"
-	((got == 0)) || die "debootstrap: $(tail -n 20 <<<"$said"; tail -n 20 "$root/debootstrap/debootstrap.log" 2>/dev/null)"
+	run debootstrap --variant=minbase "$suite" "$root" "$mirror"
+	((status == 0)) || die "debootstrap: $(tail -n 20 <<<"$said"; tail -n 20 "$root/debootstrap/debootstrap.log" 2>/dev/null)"
 	tar -C "$root" -cf "$base.$$" .
 	mv "$base.$$" "$base"
 else
@@ -107,34 +89,34 @@ within() {
 		${http_proxy:+http_proxy="$http_proxy"} chroot "$root" "$@"
 }
 
-try within sh -c 'command -v clang || command -v cc || command -v lazyfault'
-((got != 0)) && true
-result 'the fresh system has no compiler and no lazyfault' "$said"
-try within apt-get -q -y update
-((got == 0)) || die "apt-get update within: $said"
-try within apt-get -q -y install --no-install-recommends /lazyfault.deb
-((got == 0)) && true
-result 'it installs' "$said"
-try within lazyfault --version
-[[ $got == 0 && $said == "lazyfault $version" ]] && true
-result 'it says its version' "status $got: $said"
-try within sh -c 'command -v clang || command -v cc'
-((got != 0)) && true
-result 'it brought no compiler' "$said"
-try within lazyfault check
-[[ $got == 0 || ($got == 1 && -n $said && $said != *'error while loading'*) ]] && true
-result 'it can look at the kernel, or say why not' "status $got: $said"
+run within sh -c 'command -v clang || command -v cc || command -v lazyfault'
+((status != 0)) && true
+result $? 'the fresh system has no compiler and no lazyfault' "$said"
+run within apt-get -q -y update
+((status == 0)) || die "apt-get update within: $said"
+run within apt-get -q -y install --no-install-recommends /lazyfault.deb
+((status == 0)) && true
+result $? 'it installs' "$said"
+run within lazyfault --version
+[[ $status == 0 && $said == "lazyfault $version" ]] && true
+result $? 'it says its version' "status $status: $said"
+run within sh -c 'command -v clang || command -v cc'
+((status != 0)) && true
+result $? 'it brought no compiler' "$said"
+run within lazyfault check
+[[ $status == 0 || ($status == 1 && -n $said && $said != *'error while loading'*) ]] && true
+result $? 'it can look at the kernel, or say why not' "status $status: $said"
 cp tests/captures/linux-7.3.jsonl "$root/run.jsonl"
-try within lazyfault report /run.jsonl
-[[ $got == 0 && $said == *Verdict* ]] && true
-result 'it reports a capture' "status $got: $said"
-try within bash -c '. /usr/share/bash-completion/completions/lazyfault
+run within lazyfault report /run.jsonl
+[[ $status == 0 && $said == *Verdict* ]] && true
+result $? 'it reports a capture' "status $status: $said"
+run within bash -c '. /usr/share/bash-completion/completions/lazyfault
 	COMP_WORDS=(lazyfault rep) COMP_CWORD=1; _lazyfault; echo "${COMPREPLY[@]}"'
 [[ $said == report ]] && true
-result 'its completion works' "$said"
-try within apt-get -q -y purge lazyfault
+result $? 'its completion works' "$said"
+run within apt-get -q -y purge lazyfault
 left=$(find "$root" -xdev -name '*lazyfault*' ! -name lazyfault.deb ! -path '*/var/log/*' ! -path '*/proc/*')
-[[ $got == 0 && -z $left ]] && true
-result 'purged, it leaves nothing' "$left $said"
+[[ $status == 0 && -z $left ]] && true
+result $? 'purged, it leaves nothing' "$left $said"
 
-printf '1..%d\n' "$count"
+done_testing

@@ -2,39 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The HTML report in headless Chromium: checks.js looks at it in phone and desktop
 # widths, light and dark; then it is printed. SCREENSHOTS=DIR keeps pictures of it.
-# Run it by prove from the top of the source.
+#
 set -euo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
 capture=tests/captures/linux-7.3.jsonl
 
-die() {
-	printf 'Bail out! %s\n' "$*"
-	exit 1
-}
-
 [[ -x $program ]] || die "$program is not there: run make first, or name it by LAZYFAULT"
-[[ -r $capture ]] || die "$capture is not there: run this from the top of the source"
+[[ -r $capture ]] || die "$capture is not there"
 for tool in chromium pdftotext jq; do
 	command -v "$tool" >/dev/null || die "$tool is missing: tools/setup html"
 done
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-count=0
-
-# result NAME DETAIL, right after the condition: its status is the test's.
-result() {
-	local status=$?
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		printf 'ok %d - %s\n' "$count" "$1"
-	else
-		printf 'not ok %d - %s\n' "$count" "$1"
-		sed 's/^/# /' <<<"${2:-}"
-	fi
-}
 
 # browse OPTION... URL, without a network, a sandbox (root has none) or a profile of anyone's
 browse() {
@@ -69,15 +49,14 @@ check() {
 		sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' >"$scratch/results"
 	while IFS= read -r line; do
 		case $line in
-		'ok - '*) true; result "$name: ${line#ok - }" ;;
-		'not ok - '*) [[ -z $line ]] && true; result "$name: ${line#not ok - }" ;;
+		'ok - '*) result 0 "$name: ${line#ok - }" ;;
+		'not ok - '*) result 1 "$name: ${line#not ok - }" ;;
 		'# '*) printf '%s\n' "$line" ;;
 		esac
 	done <"$scratch/results"
-	# before the condition, whose status is the test's
-	ends=$(tail -n 5 "$scratch/results" "$scratch/chromium.log")
 	grep -q '^done$' "$scratch/results" && true
-	result "$name: all checks were made" "$ends"
+	result $? "$name: all checks were made" \
+		"$(tail -n 5 "$scratch/results" "$scratch/chromium.log")"
 }
 
 # 0 is dark, 1 is light, to Chromium.
@@ -108,32 +87,31 @@ jq -cn --slurpfile all "$capture" '
 check long "$scratch/long.jsonl" '["WWWWWWWWWWWWWWW", "And 100 more VMAs"]' 1
 bytes=$(stat -c %s "$scratch/long.html")
 ((bytes < 2000000)) && true
-result 'long: the page is below 2 MB' "$bytes"
+result $? 'long: the page is below 2 MB' "$bytes"
 bars=$(grep -o '<svg class="chart".*</svg>' "$scratch/long.html" | grep -o '<rect' | wc -l)
 ((bars > 200 && bars <= 480)) && true
-result 'long: intervals are added up to what can be seen' "$bars bars"
+result $? 'long: intervals are added up to what can be seen' "$bars bars"
 
 # A kernel on which nothing can be said, and a capture that ends early.
 head -n 3 "$capture" >"$scratch/short.jsonl"
 "$program" report --html "$scratch/short.jsonl" >"$scratch/short.html" 2>/dev/null
 grep -q 'The capture ends early' "$scratch/short.html" && true
-result 'short: it is said that the capture ends early'
+result $? 'short: it is said that the capture ends early'
 
 # Printed: all that is on the page, black on white, whatever the screen is like.
 browse --blink-settings=preferredColorScheme=0 --no-pdf-header-footer \
 	--print-to-pdf="$scratch/page.pdf" "file://$scratch/real.html" >/dev/null
 pdftotext -layout "$scratch/page.pdf" "$scratch/page.txt"
 verdict=$(jq -r 'select(.type == "summary").verdict' "$capture")
-begins=$(head -n 20 "$scratch/page.txt")
 [[ $(tr -s ' \n' ' ' <"$scratch/page.txt") == *"$verdict"* ]] && true
-result 'print: the verdict is there' "$begins"
+result $? 'print: the verdict is there' "$(head -n 20 "$scratch/page.txt")"
 for part in Totals 'Faults over time' 'VMAs one by one' 'Kernel and counting' flow_stats; do
 	grep -q "$part" "$scratch/page.txt" && true
-	result "print: $part is there"
+	result $? "print: $part is there"
 done
 pages=$(pdfinfo "$scratch/page.pdf" | sed -n 's/^Pages: *//p')
 ((pages >= 2 && pages <= 8)) && true
-result 'print: on a few pages' "$pages"
+result $? 'print: on a few pages' "$pages"
 
 if [[ -n ${SCREENSHOTS:-} ]]; then
 	mkdir -p "$SCREENSHOTS"
@@ -147,4 +125,4 @@ if [[ -n ${SCREENSHOTS:-} ]]; then
 	pdftoppm -r 60 -png "$scratch/page.pdf" "$SCREENSHOTS/print"
 fi
 
-printf '1..%d\n' "$count"
+done_testing

@@ -1,33 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Holds the man page against the program's --help, which is made from the table
-# that parses, and against mandoc. Run it by prove from the top of the source.
+# that parses, and against mandoc.
 set -euo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
 page=${LAZYFAULT_PAGE:-man/lazyfault.8}
 
-die() {
-	printf 'Bail out! %s\n' "$*"
-	exit 1
-}
-
 [[ -x $program ]] || die "$program is not there: run make first, or name it by LAZYFAULT"
-[[ -r $page ]] || die "$page is not there: run this from the top of the source"
+[[ -r $page ]] || die "$page is not there"
 command -v mandoc >/dev/null || die "mandoc is missing: apt-get install mandoc"
-
-count=0
-
-# result NAME, after a test that left its complaints, or nothing, in $complaints
-result() {
-	count=$((count + 1))
-	if [[ -z $complaints ]]; then
-		printf 'ok %d - %s\n' "$count" "$1"
-	else
-		printf 'not ok %d - %s\n' "$count" "$1"
-		sed 's/^/# /' <<<"$complaints"
-	fi
-}
 
 # What differs between two lists; nothing if they are the same.
 compare() {
@@ -49,31 +33,31 @@ options_of_help() {
 }
 
 complaints=$(mandoc -T lint -W warning "$page" 2>&1 || true)
-result 'mandoc has no warning'
+is 'mandoc has no warning' "$complaints" ""
 
 help=$({ "$program" --help; "$program" report --help; } | options_of_help)
 written=$(section OPTIONS | sed -nE 's/^     ((-[^-], )?--[a-z][^ ]*).*/\1/p' | sort)
 complaints=
 ((${#help} > 100)) || complaints="no options were found in --help: $help"
-result '--help lists options'
+is '--help lists options' "$complaints" ""
 complaints=$(compare "$help" "$written")
-result 'the page has the options of --help, and no others, with their values'
+is 'the page has the options of --help, and no others, with their values' "$complaints" ""
 
 for command in updates check; do
 	complaints=$(comm -23 <("$program" "$command" --help | options_of_help) <(printf '%s\n' "$written"))
-	result "the page has the options of $command --help"
+	is "the page has the options of $command --help" "$complaints" ""
 done
 
 help=$("$program" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p' | sort)
 written=$(section COMMANDS | sed -nE 's/^     ([a-z]+)( .*)?$/\1/p' | sort)
 complaints=$(compare "$help" "$written")
 [[ -n $help ]] || complaints='no commands were found in --help'
-result 'the page has the commands of --help, and no others'
+is 'the page has the commands of --help, and no others' "$complaints" ""
 
 version=$("$program" --version)
 complaints=
 [[ $version =~ ^lazyfault\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || complaints="--version prints: $version"
-result '--version is of the form that the page has'
+is '--version is of the form that the page has' "$complaints" ""
 
 # Its status says whether this machine can be traced, which does not matter here.
 record=$("$program" check --json 2>/dev/null || true)
@@ -81,7 +65,7 @@ complaints=$(grep -oE '"[a-z_]+":' <<<"$record" | tr -d '":' | sort -u | while r
 	grep -qE "^\.It Va (.*\.)?$key\$|^\.Va $key\$" "$page" || printf 'not described: %s\n' "$key"
 done)
 [[ $record == *'"type":"check"'* ]] || complaints="check --json prints: $record"
-result 'the page describes what check --json prints'
+is 'the page describes what check --json prints' "$complaints" ""
 
 # --usage stops the program before it traces, but after it has parsed the options.
 complaints=$(sed -nE 's/^\.Dl # lazyfault ?//p' "$page" | sed 's/\\-/-/g' | while read -r line; do
@@ -92,11 +76,11 @@ complaints=$(sed -nE 's/^\.Dl # lazyfault ?//p' "$page" | sed 's/\\-/-/g' | whil
 	fi
 	xargs "$program" <<<"$line" >/dev/null 2>&1 || printf 'refused: lazyfault %s\n' "$line"
 done)
-result 'the examples are valid'
+is 'the examples are valid' "$complaints" ""
 
 examples=$(grep -c '^\.Dl # lazyfault' "$page" || true)
 complaints=
 ((examples >= 5)) || complaints="only $examples examples"
-result 'there are examples'
+is 'there are examples' "$complaints" ""
 
-printf '1..%d\n' "$count"
+done_testing

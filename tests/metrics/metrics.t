@@ -2,23 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The metrics file where it is meant to go: promtool finds nothing to say, and
 # what Prometheus answers, having scraped node_exporter, is what the capture
-# says. Everything listens on 127.0.0.1. Run it by prove from the top.
+# says. Everything listens on 127.0.0.1.
 set -euo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
 capture=tests/captures/linux-7.3.jsonl
 
-die() {
-	printf 'Bail out! %s\n' "$*"
-	exit 1
-}
-
 [[ -x $program ]] || die "$program is not there: run make first, or name it by LAZYFAULT"
-[[ -r $capture ]] || die "$capture is not there: run this from the top of the source"
+[[ -r $capture ]] || die "$capture is not there"
 command -v jq >/dev/null || die "jq is missing: tools/setup check"
 tools=$(tests/metrics/tools) || die "no Prometheus to test with"
 
-scratch=$(mktemp -d)
 pids=()
 clean_up() {
 	local pid
@@ -31,26 +27,6 @@ clean_up() {
 }
 trap clean_up EXIT
 
-count=0
-
-# result NAME DETAIL, right after the condition: its status is the test's.
-result() {
-	local status=$?
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		printf 'ok %d - %s\n' "$count" "$1"
-	else
-		printf 'not ok %d - %s\n' "$count" "$1"
-		sed 's/^/# /' <<<"${2:-}"
-	fi
-}
-
-is() {
-	[[ $1 == "$2" ]] && true
-	result "$3" "got '$1', not '$2'"
-}
-
 # metrics CAPTURE [OPTION...]: the file that the collector reads
 mkdir "$scratch/collector"
 file=$scratch/collector/lazyfault.prom
@@ -62,22 +38,22 @@ metrics() {
 
 metrics "$capture"
 said=$("$tools/promtool" check metrics <"$file" 2>&1) && [[ -z $said ]] && true
-result 'promtool has nothing to say' "$said"
+result $? 'promtool has nothing to say' "$said"
 metrics "$capture" --per-process
 said=$("$tools/promtool" check metrics <"$file" 2>&1) && [[ -z $said ]] && true
-result 'nor with --per-process' "$said"
+result $? 'nor with --per-process' "$said"
 jq -c '(.comm? // empty) = "\"\\\n{}=,é" | if .map? then .map.name = "a\"b\\c\n" else . end' \
 	"$capture" >"$scratch/hostile"
 metrics "$scratch/hostile" --per-process
 said=$("$tools/promtool" check metrics <"$file" 2>&1) && [[ -z $said ]] && true
-result 'nor about names of any bytes' "$said"
+result $? 'nor about names of any bytes' "$said"
 found=yes
 sed 's/ [0-9.]*$/ x/' "$file" | "$tools/promtool" check metrics >/dev/null 2>&1 && found=no
 [[ $found == yes ]] && true
-result 'promtool would find a bad value'
-is "$(stat -c %a "$file")" 644 'node_exporter may read it'
-is "$(tail -n 1 "$file")" '# EOF' 'it ends as OpenMetrics does'
-is "$(find "$scratch/collector" -type f | wc -l)" 1 'no temporary file stays'
+result $? 'promtool would find a bad value'
+is 'node_exporter may read it' "$(stat -c %a "$file")" 644
+is 'it ends as OpenMetrics does' "$(tail -n 1 "$file")" '# EOF'
+is 'no temporary file stays' "$(find "$scratch/collector" -type f | wc -l)" 1
 
 # ---- end to end ----
 
@@ -123,17 +99,16 @@ query() {
 
 # Waits up to a minute for an expression to have a value.
 await() {
-	local got= logs
+	local got=
 
 	for _ in {1..120}; do
 		got=$(query "$1" || true)
 		[[ $got == "$2" ]] && break
 		sleep 0.5
 	done
-	# before the condition, whose status is the test's
-	logs=$(tail -n 3 "$scratch/exporter.log" "$scratch/prometheus.log")
 	[[ $got == "$2" ]] && true
-	result "$3" "$1 is '$got', not '$2'; $logs"
+	result $? "$3" \
+		"$1 is '$got', not '$2'; $(tail -n 3 "$scratch/exporter.log" "$scratch/prometheus.log")"
 }
 
 # First the beginning of the run, as it was written at its third interval.
@@ -147,20 +122,20 @@ summary() {
 	jq "select(.type == \"summary\") | $1" "$capture"
 }
 await 'sum(lazyfault_faults_total)' "$(summary .faults)" 'and then those of the whole run'
-is "$(query 'sum(resets(lazyfault_faults_total[5m]))')" 0 'no counter went back'
-is "$(query 'sum(lazyfault_installed_pages_total)')" "$(summary .installed_pages)" \
-	'pages are those of the summary'
-is "$(query 'sum(lazyfault_fault_duration_seconds_count)')" \
-	"$(jq -s 'map(select(.span == "total").fault_ns.count) | add' "$capture")" \
-	'the histogram has all timed faults'
-is "$(query 'sum(lazyfault_faults_total{access="write",origin="user",map_type="arena"})')" \
-	"$(jq -s 'map(select(.span == "total" and .map.type == "arena").faults.write) | add' "$capture")" \
-	'labels tell access, origin and type'
+is 'no counter went back' "$(query 'sum(resets(lazyfault_faults_total[5m]))')" 0
+is 'pages are those of the summary' \
+	"$(query 'sum(lazyfault_installed_pages_total)')" "$(summary .installed_pages)"
+is 'the histogram has all timed faults' \
+	"$(query 'sum(lazyfault_fault_duration_seconds_count)')" \
+	"$(jq -s 'map(select(.span == "total").fault_ns.count) | add' "$capture")"
+is 'labels tell access, origin and type' \
+	"$(query 'sum(lazyfault_faults_total{access="write",origin="user",map_type="arena"})')" \
+	"$(jq -s 'map(select(.span == "total" and .map.type == "arena").faults.write) | add' "$capture")"
 got=$(query 'histogram_quantile(0.5, sum by (le) (lazyfault_fault_duration_seconds_bucket)) * 1e9 > 100 < 1e6')
 [[ -n $got ]] && true
-result 'the median is one that there can be' "got '$got'"
-is "$(query 'sum(lazyfault_unseen_runs_total)')" "$(summary .unseen_runs)" 'unseen runs too'
-is "$(query 'sum(lazyfault_lost_events_total)')" 0 'and nothing was lost'
-is "$(query node_textfile_scrape_error)" 0 'node_exporter has no complaint'
+result $? 'the median is one that there can be' "got '$got'"
+is 'unseen runs too' "$(query 'sum(lazyfault_unseen_runs_total)')" "$(summary .unseen_runs)"
+is 'and nothing was lost' "$(query 'sum(lazyfault_lost_events_total)')" 0
+is 'node_exporter has no complaint' "$(query node_textfile_scrape_error)" 0
 
-printf '1..%d\n' "$count"
+done_testing

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The benchmark of map-in-map updates: what mapinmap-update takes, and the tables that run-updates
-# draws and what it refuses to draw. Boots no guest. Run it by prove from the top of the source.
+# draws and what it refuses to draw. Boots no guest.
 set -euo pipefail
 
-# shellcheck source=tests/vm/tap.sh
-. "$(dirname "$0")/../vm/tap.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=$top/build/guest/mapinmap-update
 run=$top/tools/bench/run-updates
 

@@ -2,36 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Wrong usage and wrong targets of the whole program: exit status, a message
 # that names what was wrong, nothing on stdout. Needs no privilege.
-# Run it by prove from the top of the source.
 set -euo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
-if [[ ! -x $program ]]; then
-	printf 'Bail out! %s is not there: run make first, or name it by LAZYFAULT\n' "$program"
-	exit 1
-fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+[[ -x $program ]] || die "$program is not there: run make first, or name it by LAZYFAULT"
 
-count=0
-
-# result NAME DETAIL, right after the condition: its status is the test's.
-result() {
-	local status=$?
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		printf 'ok %d - %s\n' "$count" "$1"
-	else
-		printf 'not ok %d - %s\n' "$count" "$1"
-		sed 's/^/# /' <<<"$2"
-	fi
-}
-
-# run ARG...: sets got, output and errors.
+# run ARG...: sets status, output and errors.
 run() {
-	got=0
-	timeout 20 "$program" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+	try timeout 20 "$program" "$@"
 	output=$(<"$scratch/out")
 	errors=$(<"$scratch/err")
 }
@@ -39,22 +19,22 @@ run() {
 # fails STATUS PATTERN ARG...: ends with this status, and says on stderr what
 # matches the pattern (a bash regular expression), and nothing on stdout.
 fails() {
-	local status=$1 pattern=$2
-	shift 2
+	local expected=$1 pattern=$2
 
+	shift 2
 	run "$@"
-	[[ $got == "$status" && $errors =~ $pattern && -z $output ]] && true
-	result "lazyfault ${*@Q} fails with $status" "status $got, stderr: $errors, stdout: $output"
+	[[ $status == "$expected" && $errors =~ $pattern && -z $output ]] && true
+	result $? "lazyfault ${*@Q} fails with $expected" "status $status, stderr: $errors, stdout: $output"
 }
 
 # succeeds PATTERN ARG...: ends with 0, and prints what matches, on stdout only.
 succeeds() {
 	local pattern=$1
-	shift
 
+	shift
 	run "$@"
-	[[ $got == 0 && $output =~ $pattern && -z $errors ]] && true
-	result "lazyfault ${*@Q} succeeds" "status $got, stderr: $errors, stdout: $output"
+	[[ $status == 0 && $output =~ $pattern && -z $errors ]] && true
+	result $? "lazyfault ${*@Q} succeeds" "status $status, stderr: $errors, stdout: $output"
 }
 
 for value in haha '' 0 -1 1x 2147483648 9223372036854775808; do
@@ -86,4 +66,4 @@ succeeds '^Usage: lazyfault check ' check --help
 succeeds '^Usage: lazyfault ' --usage
 succeeds '^lazyfault [0-9]+\.[0-9]+\.[0-9]+$' --version
 
-printf '1..%d\n' "$count"
+done_testing

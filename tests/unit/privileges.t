@@ -5,27 +5,10 @@
 # names on the command line move no cursor.
 set -uo pipefail
 
-cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"
-count=0
-failed=0
-
-result()
-{
-	local status=$?
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		echo "ok $count - $1"
-	else
-		failed=1
-		echo "not ok $count - $1"
-		echo "# $2"
-	fi
-}
 
 cp "$program" "$scratch/copy"
 # the bits count only where the file system and this process let them
@@ -39,8 +22,7 @@ able()
 for bits in 4755 2755; do
 	name="mode $bits"
 	if ! able "$bits"; then
-		count=$((count + 1))
-		echo "ok $count - $name: refused # SKIP needs root and a file system with set-user-ID"
+		skip 'needs root and a file system with set-user-ID' "$name: refused"
 		continue
 	fi
 	for arguments in --version check 'report /dev/null' ''; do
@@ -48,13 +30,13 @@ for bits in 4755 2755; do
 		output=$("$scratch/copy" $arguments 2>&1)
 		status=$?
 		[[ $status == 1 && $output == 'lazyfault: it is installed setuid or setgid'* ]] && true
-		result "$name: '$arguments' is refused" "status $status: $output"
+		result $? "$name: '$arguments' is refused" "status $status: $output"
 	done
 done
 chmod 755 "$scratch/copy"
 output=$("$scratch/copy" --version 2>&1)
 [[ $? == 0 && $output == lazyfault\ * ]] && true
-result 'without the bits it runs' "$output"
+result $? 'without the bits it runs' "$output"
 
 # what a name on the command line does to a terminal
 hostile=$'\e[2J\r\n\xc2\x9b1A\xe2\x80\xae\xff'
@@ -66,21 +48,17 @@ for arguments in "-p$hostile" "--sort=$hostile" "report $hostile" "check $hostil
 		words=("${arguments%% *}" "${arguments#* }")
 	output=$("$program" "${words[@]}" 2>&1)
 	status=$?
-	# before the condition, whose status is the test's
-	visible=$(cat -v <<< "$output")
 	[[ $status != 0 && $output == *"$shown"* ]] &&
 		! LC_ALL=C grep -q $'[\001-\037\177-\377]' <<< "$output"
-	result "a hostile name is shown, not obeyed: ${words[0]%%[^a-z=-]*}" "$visible"
+	result $? "a hostile name is shown, not obeyed: ${words[0]%%[^a-z=-]*}" "$(cat -v <<< "$output")"
 done
 
 # of what a log, a file or a map is called, as root with -v
 for words in "-o /nonexistent/$hostile/out" "-c /nonexistent/$hostile" "-m pinned /nonexistent/$hostile"; do
 	output=$("$program" -v -d 0.1 "${words%% *}" "${words#* }" 2>&1)
 	status=$?
-	visible=$(cat -v <<< "$output")
 	[[ $status == 1 ]] && ! LC_ALL=C grep -q $'[\001-\010\013-\037\177-\377]' <<< "$output"
-	result "a hostile name in -v's output is shown, not obeyed: ${words%% *}" "$visible"
+	result $? "a hostile name in -v's output is shown, not obeyed: ${words%% *}" "$(cat -v <<< "$output")"
 done
 
-echo "1..$count"
-exit "$failed"
+done_testing

@@ -5,28 +5,11 @@
 # promises that need no more than a saved capture and the manual.
 set -uo pipefail
 
-cd "$(dirname "$(readlink -f "$0")")/../.." || exit 1
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
 promises=${PROMISES:-docs/promises.md}
 capture=tests/captures/linux-7.3.jsonl
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-count=0
-failed=0
-
-result()
-{
-	local status=$?
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		echo "ok $count - $1"
-	else
-		failed=1
-		echo "not ok $count - $1"
-		head -n 20 <<< "$2" | sed 's/^/# /'
-	fi
-}
 
 # "FILE<tab>WORDS" for each test that is named: `FILE` "WORDS", "WORDS"; ...
 list_tests()
@@ -53,16 +36,16 @@ while IFS=$'\t' read -r file words; do
 	grep -qF -- "$words" "tests/$file" 2> /dev/null || missing+="tests/$file: $words"$'\n'
 done < "$scratch/tests"
 [[ -z $missing ]]
-result "every test that is named exists" "$missing"
+result $? "every test that is named exists" "$missing"
 (($(wc -l < "$scratch/tests") > rows && rows > 40))
-result "each promise names a test" "$rows rows, $(wc -l < "$scratch/tests") tests"
+result $? "each promise names a test" "$rows rows, $(wc -l < "$scratch/tests") tests"
 untested=$(grep '^| [^|]' "$promises" | grep -v -e '`[a-z]*/[a-z_]*\.[a-z]*` "' -e '^| promise |')
 [[ -z $untested ]]
-result "no promise is without one" "$untested"
+result $? "no promise is without one" "$untested"
 
 output=$("$program" report -j "$capture" | jq -s 'length' 2>&1)
 [[ $output == "$(wc -l < "$capture")" ]]
-result "the whole JSON goes through jq -s" "$output"
+result $? "the whole JSON goes through jq -s" "$output"
 
 # bytes of the name, not of the locale
 sed 's/"comm":"[^"]*"/"comm":"служба"/g' "$capture" > "$scratch/cyrillic"
@@ -72,14 +55,13 @@ for locale in C POSIX C.UTF-8 de_DE.UTF-8; do
 			"$program" report "$form" "$scratch/cyrillic" > "$scratch/$locale$form" 2>&1
 		[[ -s $scratch/$locale$form ]] && grep -q служба "$scratch/$locale$form" &&
 			cmp -s "$scratch/C$form" "$scratch/$locale$form"
-		result "a Cyrillic name is the same in every locale: $locale, $form" \
+		result $? "a Cyrillic name is the same in every locale: $locale, $form" \
 			"$(diff "$scratch/C$form" "$scratch/$locale$form" | head -n 5)"
 	done
 done
 
 text=$(mandoc -T utf8 man/lazyfault.8 | sed 's/.\x08//g' | tr -s ' \n' ' ')
 [[ $text == *"a handler that takes less than its hooks cannot be told from one that takes nothing"* ]]
-result "the manual states the floor of handler times" "not found in CAVEATS"
+result $? "the manual states the floor of handler times" "not found in CAVEATS"
 
-echo "1..$count"
-exit "$failed"
+done_testing

@@ -1,61 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `lazyfault report` as a program: standard input and output, pipes whose reader
-# goes away, full disks, exit statuses. Run it by prove from the top of the source.
+# goes away, full disks, exit statuses.
 set -euo pipefail
 
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 program=${LAZYFAULT:-build/lazyfault}
 capture=tests/captures/linux-7.3.jsonl
-if [[ ! -x $program || ! -r $capture ]]; then
-	printf 'Bail out! %s or %s is not there: run make first, from the top of the source\n' \
-		"$program" "$capture"
-	exit 1
-fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-count=0
+[[ -x $program ]] || die "$program is not there: run make first, or name it by LAZYFAULT"
 
-# result NAME DETAIL, right after the condition: its status is the test's. DETAIL can be
-# @FILE; a command substitution there would put its own status in the place of the condition's.
-result() {
-	local status=$? detail=${2:-}
-
-	count=$((count + 1))
-	if ((status == 0)); then
-		printf 'ok %d - %s\n' "$count" "$1"
-	else
-		printf 'not ok %d - %s\n' "$count" "$1"
-		[[ $detail == @* ]] && detail=$(<"${detail#@}")
-		sed 's/^/# /' <<<"$detail"
-	fi
-}
-
-# run ARG...: sets got, output and errors
+# run ARG...: sets status, output and errors
 run() {
-	got=0
-	timeout 60 "$program" report "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+	try timeout 60 "$program" report "$@"
 	output=$(<"$scratch/out")
 	errors=$(<"$scratch/err")
 }
 
 run "$capture"
-[[ $got == 0 && -z $errors && $output == *Verdict* ]] && true
-result 'a capture is reported' "status $got: $errors"
+[[ $status == 0 && -z $errors && $output == *Verdict* ]] && true
+result $? 'a capture is reported' "status $status: $errors"
 whole=$output
-"$program" report - <"$capture" >"$scratch/out" 2>"$scratch/err" && cmp -s "$scratch/out" <(printf '%s\n' "$whole")
-result 'from standard input too' @"$scratch/err"
+"$program" report - <"$capture" >"$scratch/out" 2>"$scratch/err" &&
+	cmp -s "$scratch/out" <(printf '%s\n' "$whole") && true
+result $? 'from standard input too' "$(<"$scratch/err")"
 run -o "$scratch/file" "$capture"
-[[ $got == 0 && -z $output && $(<"$scratch/file") == "$whole" ]] && true
-result 'and into a file' "status $got: $errors"
+[[ $status == 0 && -z $output && $(<"$scratch/file") == "$whole" ]] && true
+result $? 'and into a file' "status $status: $errors"
 run -j "$capture"
-[[ $got == 0 ]] && cmp -s "$scratch/out" "$capture"
-result 'as JSON it is the capture itself' "status $got: $errors"
+[[ $status == 0 ]] && cmp -s "$scratch/out" "$capture" && true
+result $? 'as JSON it is the capture itself' "status $status: $errors"
 run -q "$capture"
-[[ $got == 0 && $output != *Tracing* && $output == *Verdict* ]] && true
-result 'without the header' "status $got: $errors"
+[[ $status == 0 && $output != *Tracing* && $output == *Verdict* ]] && true
+result $? 'without the header' "status $status: $errors"
 run -n 1 -s time "$capture"
-[[ $got == 0 && $output == *'... and 11 more VMAs'* ]] && true
-result 'with the first VMA only' "status $got: $output"
+[[ $status == 0 && $output == *'... and 11 more VMAs'* ]] && true
+result $? 'with the first VMA only' "status $status: $output"
 
 # Intervals are printed as they come, not at the end.
 mkfifo "$scratch/pipe"
@@ -68,10 +48,10 @@ for _ in {1..100}; do
 	sleep 0.1
 done
 grep -q 'pages installed' "$scratch/out" && true
-result 'an interval is printed when it has come' @"$scratch/out"
+result $? 'an interval is printed when it has come' "$(<"$scratch/out")"
 exec 3>&-
 wait "$pid" && true
-result 'and the end of a pipe is an end' "status $?"
+result $? 'and the end of a pipe is an end'
 
 # And so are events.
 "$program" report - <"$scratch/pipe" >"$scratch/out" 2>/dev/null &
@@ -83,7 +63,7 @@ for _ in {1..100}; do
 	sleep 0.1
 done
 grep -q 'worker counters' "$scratch/out" && true
-result 'an event is printed when it has come' @"$scratch/out"
+result $? 'an event is printed when it has come' "$(<"$scratch/out")"
 exec 3>&-
 wait "$pid" || true
 
@@ -95,37 +75,37 @@ wait "$pid" || true
 	done
 } >"$scratch/long"
 for format in '' --json --html --openmetrics="$scratch/m.prom"; do
-	got=0
+	status=0
 	{
 		# shellcheck disable=SC2086
-		"$program" report -q $format "$scratch/long" 2>"$scratch/err" || got=$?
-		printf '%d\n' "$got" >"$scratch/status"
+		"$program" report -q $format "$scratch/long" 2>"$scratch/err" || status=$?
+		printf '%d\n' "$status" >"$scratch/status"
 	} | head -n 1 >/dev/null
 	[[ $(<"$scratch/status") == 0 && -z $(<"$scratch/err") ]] && true
-	result "${format:-text}: a reader that goes away ends it quietly" \
+	result $? "${format:-text}: a reader that goes away ends it quietly" \
 		"status $(<"$scratch/status"): $(<"$scratch/err")"
-	got=0
+	status=0
 	# shellcheck disable=SC2086
-	"$program" report -q $format "$scratch/long" >/dev/full 2>"$scratch/err" || got=$?
-	[[ $got == 1 && $(<"$scratch/err") == *@('No space left'|'Input/output')* ]] && true
-	result "${format:-text}: a full disk is a failure" @"$scratch/err"
+	"$program" report -q $format "$scratch/long" >/dev/full 2>"$scratch/err" || status=$?
+	[[ $status == 1 && $(<"$scratch/err") == *@('No space left'|'Input/output')* ]] && true
+	result $? "${format:-text}: a full disk is a failure" "$(<"$scratch/err")"
 done
 
 run "$scratch/none"
-[[ $got == 1 && $errors == *"$scratch/none: No such file"* ]] && true
-result 'a file that is not there' "status $got: $errors"
+[[ $status == 1 && $errors == *"$scratch/none: No such file"* ]] && true
+result $? 'a file that is not there' "status $status: $errors"
 : >"$scratch/empty"
 run "$scratch/empty"
-[[ $got == 1 && $errors == *'it is empty'* ]] && true
-result 'an empty file' "status $got: $errors"
+[[ $status == 1 && $errors == *'it is empty'* ]] && true
+result $? 'an empty file' "status $status: $errors"
 run -o "$scratch" "$capture"
-[[ $got == 1 && $errors == *"--output=$scratch"* ]] && true
-result 'a directory for the output' "status $got: $errors"
+[[ $status == 1 && $errors == *"--output=$scratch"* ]] && true
+result $? 'a directory for the output' "status $status: $errors"
 run --openmetrics=/dev/null "$capture"
-[[ $got == 1 && $errors == *'--openmetrics=/dev/null: is not a plain file'* && -c /dev/null ]] && true
-result 'a device for the metrics' "status $got: $errors"
+[[ $status == 1 && $errors == *'--openmetrics=/dev/null: is not a plain file'* && -c /dev/null ]] && true
+result $? 'a device for the metrics' "status $status: $errors"
 run "$program"
-[[ $got == 1 && $errors == *'no record that can be used'* ]] && true
-result 'a file that is something else' "status $got: ${errors:0:300}"
+[[ $status == 1 && $errors == *'no record that can be used'* ]] && true
+result $? 'a file that is something else' "status $status: ${errors:0:300}"
 
-printf '1..%d\n' "$count"
+done_testing

@@ -5,8 +5,8 @@
 # and what is said when the mirror has moved on. Needs no network and boots nothing.
 set -euo pipefail
 
-# shellcheck source=tests/vm/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 kernel=$top/tools/vm/kernel
 
 export XDG_CACHE_HOME=$scratch/cache MIRROR=$scratch/mirror

@@ -5,8 +5,8 @@
 # success.
 set -euo pipefail
 
-# shellcheck source=tests/vm/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 run=$top/tools/vm/run
 
 wrong_usage()

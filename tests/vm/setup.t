@@ -5,8 +5,8 @@
 # and that it leaves a machine alone that lacks nothing. tools/vm/suite: which archive it picks.
 set -euo pipefail
 
-# shellcheck source=tests/vm/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 setup=$top/tools/setup
 
 export FAKE=$scratch/fake
