@@ -304,7 +304,7 @@ int BPF_PROG(arena_open_twin, struct vm_area_struct *vma)
 SEC("?fentry")
 int BPF_PROG(array_close, struct vm_area_struct *vma)
 {
-	return retire(vma, true);
+	return close_entered(vma);
 }
 
 SEC("?fexit")
@@ -316,7 +316,7 @@ int BPF_PROG(array_close_twin, struct vm_area_struct *vma)
 SEC("?fentry")
 int BPF_PROG(arena_close, struct vm_area_struct *vma)
 {
-	return retire(vma, true);
+	return close_entered(vma);
 }
 
 SEC("?fexit")
@@ -325,14 +325,17 @@ int BPF_PROG(arena_close_twin, struct vm_area_struct *vma)
 	return retire(vma, true);
 }
 
+/* Two places of one fork: a child that neither sees would not be traced. */
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *child)
 {
-	if (parent->tgid == child->tgid)
-		return 0;
-	name_child(child);
-	follow_fork(visible_tgid(parent), visible_tgid(child));
-	return 0;
+	return child_comes(parent, child);
+}
+
+SEC("?tp_btf/task_newtask")
+int BPF_PROG(process_forked_twin, struct task_struct *child)
+{
+	return child_comes(bpf_get_current_task_btf(), child);
 }
 
 /* ---- walking the table ---- */

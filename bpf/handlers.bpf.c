@@ -19,6 +19,7 @@ const volatile __u64 mapping_start[TYPES];
 __u64 vm_ops[TYPES];
 __u32 pid_ns_level;
 __u32 own_tgid;	/* in the initial PID namespace */
+__u64 own_start;	/* ns, CLOCK_MONOTONIC */
 bool seen[TYPES];
 
 SEC("iter/task_vma")
@@ -38,6 +39,7 @@ int read_handlers(struct bpf_iter__task_vma *ctx)
 			continue;
 
 		own_tgid = task->tgid;
+		own_start = task->start_time;
 		pid_ns_level = task->thread_pid->level;
 		ops = vma->vm_ops;
 		vm_ops[i] = (__u64)ops;

@@ -12,6 +12,9 @@
 #include "compat.bpf.h"
 #include "vmas.bpf.h"
 
+/* Set by the loader. */
+const volatile __u64 own_start;		/* of the tracer's process: ns, CLOCK_MONOTONIC */
+
 /* What a program on a handler tells those that come after it. */
 struct mmap_slot {
 	__u64 vma;
@@ -129,6 +132,33 @@ static __always_inline int open_left(struct vm_area_struct *vma)
 	return vma_opened(vma);
 }
 
+/*
+ * A VMA closes that the table does not know: nobody has touched it, and how it
+ * was made was not seen by either twin. It is a row all the same, if all of it
+ * happened while the tracer was there: in a process that is younger.
+ */
+static __noinline int meet_at_close(struct vm_area_struct *vma)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (task->group_leader->start_time < own_start ||
+	    (task->mm != vma->vm_mm && task->active_mm != vma->vm_mm))
+		return 0;
+	if (tgid_passes(task) && map_passes(map_of_vma(vma)))
+		make_entry(vma, 0, 0);
+	return 0;
+}
+
+/* The first of two twins: the second could not tell a VMA that has been retired. */
+static __always_inline int close_entered(struct vm_area_struct *vma)
+{
+	__u32 index;
+
+	if (!find_index(vma, &index))
+		meet_at_close(vma);
+	return retire(vma, true);
+}
+
 /* The child's PID, which the VMAs that fork copied do not have yet. */
 static __always_inline void name_child(struct task_struct *child)
 {
@@ -139,6 +169,15 @@ static __always_inline void name_child(struct task_struct *child)
 		return;
 	bpf_probe_read_kernel_str(owner->comm, COMM_BYTES, &child->comm);
 	owner->pid = visible_tgid(child);
+}
+
+static __always_inline int child_comes(struct task_struct *parent, struct task_struct *child)
+{
+	if (parent->tgid == child->tgid)
+		return 0;
+	name_child(child);
+	follow_fork(visible_tgid(parent), visible_tgid(child));
+	return 0;
 }
 
 #endif

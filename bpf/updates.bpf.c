@@ -784,12 +784,24 @@ int BPF_PROG(expedited_refused, bool refused)
 	return 0;
 }
 
-SEC("?tp_btf/sched_process_fork")
-int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *child)
+static __always_inline int child_comes(struct task_struct *parent, struct task_struct *child)
 {
 	if (parent->tgid != child->tgid)
 		follow_fork(visible_tgid(parent), visible_tgid(child));
 	return 0;
+}
+
+/* Two places of one fork: a child that neither sees would not be traced. */
+SEC("?tp_btf/sched_process_fork")
+int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *child)
+{
+	return child_comes(parent, child);
+}
+
+SEC("?tp_btf/task_newtask")
+int BPF_PROG(process_forked_twin, struct task_struct *child)
+{
+	return child_comes(bpf_get_current_task_btf(), child);
 }
 
 char LICENSE[] SEC("license") = "GPL";

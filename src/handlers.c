@@ -156,6 +156,7 @@ static int ask(struct handlers *handlers, const struct probe_mapping *mappings)
 			handlers->types[type].vm_ops = skeleton->bss->vm_ops[type];
 	handlers->pid_ns_level = skeleton->bss->pid_ns_level;
 	handlers->own_tgid = skeleton->bss->own_tgid;
+	handlers->own_start = skeleton->bss->own_start;
 out:
 	handlers_bpf__destroy(skeleton);
 	return error;

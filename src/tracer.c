@@ -153,6 +153,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	skeleton->rodata->by_map = config->targets->map_count > 0;
 	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
 	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
+	skeleton->rodata->own_start = handlers->own_start ? handlers->own_start : UINT64_MAX;
 	skeleton->rodata->max_entries = config->max_vmas;
 	skeleton->rodata->bucket_mask = buckets - 1;
 	skeleton->rodata->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
@@ -218,6 +219,7 @@ static size_t plan_uses(struct faults_bpf *skeleton, const struct handlers *hand
 		ADD(arena_open_twin, arena->open.name, NULL);
 	}
 	ADD(process_forked, NULL, "the PIDs of forked processes");
+	ADD(process_forked_twin, NULL, NULL);
 	ADD(map_mmap_enter, NULL, "the time of mmap");
 	ADD(map_mmap_exit, NULL, "mmap calls");
 	ADD(map_mmap_exit_twin, NULL, NULL);

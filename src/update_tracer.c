@@ -111,6 +111,7 @@ static size_t plan_uses(struct updates_bpf *skeleton, struct program_use *uses, 
 	ADD(expedited_exit, "the end of expedited waits");
 	ADD(expedited_exit_2, NULL);
 	ADD(process_forked, "processes that a traced one starts");
+	ADD(process_forked_twin, NULL);
 	ADD(operation_enter, OPERATIONS_TIME);
 	ADD(operation_enter_2, NULL);
 	if (begun)
