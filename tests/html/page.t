@@ -109,19 +109,30 @@ for part in Totals 'Faults over time' 'VMAs one by one' 'Kernel and counting' fl
 	grep -q "$part" "$scratch/page.txt" && true
 	result $? "print: $part is there"
 done
+pdftoppm -r 10 -gray -f 1 -singlefile "$scratch/page.pdf" "$scratch/page"
+lightness=$(od -An -v -tu1 "$scratch/page.pgm" | awk '{ for (i = 1; i <= NF; i++) { sum += $i; n++ } }
+	END { printf "%d of 255, %d in the corner", sum / n, $NF }')
+[[ $lightness =~ ^2[2-5][0-9]\ .*\ 255\ in ]] && true
+result $? 'print: dark on white' "$lightness"
 pages=$(pdfinfo "$scratch/page.pdf" | sed -n 's/^Pages: *//p')
 ((pages >= 2 && pages <= 8)) && true
 result $? 'print: on a few pages' "$pages"
 
 if [[ -n ${SCREENSHOTS:-} ]]; then
 	mkdir -p "$SCREENSHOTS"
-	for scheme in 0 1; do
-		for size in 500,3000 1200,2400; do
-			browse --blink-settings="preferredColorScheme=$scheme" --window-size="$size" \
-				--screenshot="$SCREENSHOTS/${size%,*}-$scheme.png" "file://$scratch/real.html" >/dev/null
+	# photograph PAGE WIDTH SCHEME: in a frame, as no window of Chromium is as narrow as a phone
+	photograph() {
+		printf '<body style="margin:0"><iframe src="%s.html" style="%s;width:%dpx"></iframe>\n' \
+			"$1" 'border:0;height:2400px' "$2" >"$scratch/frame.html"
+		browse --blink-settings="preferredColorScheme=$3" --window-size="$(($2 < 500 ? 500 : $2)),2400" \
+			--screenshot="$SCREENSHOTS/$1-$2-$3.png" "file://$scratch/frame.html" >/dev/null
+	}
+	for width in 360 1200; do
+		for scheme in 0 1; do
+			photograph real "$width" "$scheme"
 		done
 	done
-	browse --window-size=500,2400 --screenshot="$SCREENSHOTS/long.png" "file://$scratch/long.html" >/dev/null
+	photograph long 390 1
 	pdftoppm -r 60 -png "$scratch/page.pdf" "$SCREENSHOTS/print"
 fi
 
