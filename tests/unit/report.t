@@ -75,6 +75,7 @@ wait "$pid" || true
 	done
 } >"$scratch/long"
 for format in '' --json --html --openmetrics="$scratch/m.prom"; do
+	name=${format%%=*}
 	status=0
 	{
 		# shellcheck disable=SC2086
@@ -82,13 +83,45 @@ for format in '' --json --html --openmetrics="$scratch/m.prom"; do
 		printf '%d\n' "$status" >"$scratch/status"
 	} | head -n 1 >/dev/null
 	[[ $(<"$scratch/status") == 0 && -z $(<"$scratch/err") ]] && true
-	result $? "${format:-text}: a reader that goes away ends it quietly" \
+	result $? "${name:-text}: a reader that goes away ends it quietly" \
 		"status $(<"$scratch/status"): $(<"$scratch/err")"
 	status=0
 	# shellcheck disable=SC2086
 	"$program" report -q $format "$scratch/long" >/dev/full 2>"$scratch/err" || status=$?
 	[[ $status == 1 && $(<"$scratch/err") == *@('No space left'|'Input/output')* ]] && true
-	result $? "${format:-text}: a full disk is a failure" "$(<"$scratch/err")"
+	result $? "${name:-text}: a full disk is a failure" "$(<"$scratch/err")"
+done
+
+# A capture that is cut off, damaged or newer: read as far as it goes, and said so.
+head -c -700 "$capture" >"$scratch/cut"
+last=$(grep -c '' "$scratch/cut")
+for format in '' --json --html --openmetrics="$scratch/m.prom"; do
+	name=${format%%=*}
+	# shellcheck disable=SC2086
+	run $format "$scratch/cut"
+	[[ $status == 0 && $errors == *"cut: it is cut off in line $last"$'\n'*'there is no summary'* ]] && true
+	result $? "${name:-text}: a capture that is cut off is read, and it is said where" \
+		"status $status: $errors"
+done
+run -q "$scratch/cut"
+[[ $status == 0 && -z $errors && $(tr -s ' \n' ' ' <<<"$output") == *'Verdict The capture ends early; '* ]] && true
+result $? 'and the verdict says so, with -q too' "status $status: $errors"
+{
+	head -n 5 "$capture"
+	printf 'garbage \377\n{"type":"tomorrow","of":[1]}\n'
+	tail -n +6 "$capture"
+} >"$scratch/damaged"
+run "$scratch/damaged"
+[[ $status == 0 && $output == "$whole" && $errors == *'line 6'* && $errors == *'line 7'* ]] && true
+result $? 'lines that are damaged or of a newer version are named, and all else is read' \
+	"status $status: $errors"
+
+# On a terminal the bars are of blocks, but nothing is coloured, whatever is asked for.
+for colour in NO_COLOR CLICOLOR_FORCE; do
+	try env "$colour=1" TERM=xterm-256color LC_ALL=C.UTF-8 \
+		script -qec "$(printf '%q report %q' "$program" "$capture")" /dev/null
+	[[ $status == 0 && $(<"$scratch/out") == *█*Verdict* ]] && ! grep -q $'\e' "$scratch/out" && true
+	result $? "on a terminal, with $colour: no colours" "status $status: $(grep -a $'\e' "$scratch/out" | cat -v)"
 done
 
 run "$scratch/none"
