@@ -34,6 +34,11 @@ metrics() {
 	"$program" report -q -o "$scratch/text" --openmetrics="$file" "${@:2}" "$1"
 }
 
+# The names of the labels of a metric.
+labels() {
+	sed -n "s/^$1{\(.*\)} .*/\1/p" "$file" | sed -E 's/="[^"]*"//g' | sort -u
+}
+
 # ---- the format ----
 
 metrics "$capture"
@@ -51,6 +56,13 @@ found=yes
 sed 's/ [0-9.]*$/ x/' "$file" | "$tools/promtool" check metrics >/dev/null 2>&1 && found=no
 [[ $found == yes ]] && true
 result $? 'promtool would find a bad value'
+metrics "$capture"
+is 'labels are of the map, the access and the origin' \
+	"$(labels lazyfault_faults_total)" 'map_id,map_name,map_type,access,origin'
+is 'nothing is told of processes' "$(grep -ciE '[{,](pid|comm)=' "$file" || true)" 0
+counts=$(sed -n 's/^\([a-z_]*\)_count{/\1{/p' "$file")
+[[ -n $counts && $counts == "$(sed -n 's/_bucket\(.*\),le="+Inf"} /\1} /p' "$file")" ]] && true
+result $? 'the last bucket of each histogram has its count' "$counts"
 is 'node_exporter may read it' "$(stat -c %a "$file")" 644
 is 'it ends as OpenMetrics does' "$(tail -n 1 "$file")" '# EOF'
 is 'no temporary file stays' "$(find "$scratch/collector" -type f | wc -l)" 1
@@ -136,6 +148,11 @@ got=$(query 'histogram_quantile(0.5, sum by (le) (lazyfault_fault_duration_secon
 result $? 'the median is one that there can be' "got '$got'"
 is 'unseen runs too' "$(query 'sum(lazyfault_unseen_runs_total)')" "$(summary .unseen_runs)"
 is 'and nothing was lost' "$(query 'sum(lazyfault_lost_events_total)')" 0
+metrics "$capture" --per-process
+pid=$(jq -s 'map(select(.span == "total"))[0].pid' "$capture")
+await "sum(lazyfault_faults_total{pid=\"$pid\"})" \
+	"$(jq -s "map(select(.span == \"total\" and .pid == $pid).faults.total) | add" "$capture")" \
+	'with --per-process, a process has its own'
 is 'node_exporter has no complaint' "$(query node_textfile_scrape_error)" 0
 
 done_testing
