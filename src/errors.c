@@ -6,7 +6,6 @@
 #include "errors.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
@@ -17,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernel_btf.h"
 #include "printable.h"
 
 /* Kernel-internal, but it reaches user space when a trampoline is refused. */
@@ -211,13 +211,11 @@ static int try_program(enum bpf_prog_type type, const struct bpf_prog_load_opts 
 static __u32 function_to_trace(void)
 {
 	static const char *const functions[] = { "bpf_map_mmap", "__sys_bpf" };
-	struct btf *btf = btf__load_vmlinux_btf();
-	__s32 id = 0;
+	__u32 id = 0;
 
-	for (size_t i = 0; btf && id <= 0 && i < sizeof(functions) / sizeof(functions[0]); i++)
-		id = btf__find_by_name_kind(btf, functions[i], BTF_KIND_FUNC);
-	btf__free(btf);
-	return id > 0 ? (__u32)id : 0;
+	for (size_t i = 0; !id && i < sizeof(functions) / sizeof(functions[0]); i++)
+		id = kernel_function(functions[i]);
+	return id;
 }
 
 void ground_try_programs(struct ground *ground)

@@ -4,7 +4,6 @@
  * reading the mappings' vm_ops with an iterator program.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +16,7 @@
 #include "errors.h"
 #include "handlers.h"
 #include "handlers.skel.h"
+#include "kernel_btf.h"
 
 /* The kernel's numbers, so that old system headers do. */
 #define MAP_TYPE_ARRAY 2
@@ -162,32 +162,28 @@ out:
 	return error;
 }
 
-static void look_in_btf(const struct btf *btf, struct handler *handler, const char *known)
+static void look_in_btf(struct handler *handler, const char *known)
 {
-	if (!handler->name[0] && known && btf && btf__find_by_name_kind(btf, known, BTF_KIND_FUNC) > 0)
+	if (!handler->name[0] && known && kernel_function(known))
 		snprintf(handler->name, sizeof(handler->name), "%s", known);
-	handler->in_btf = handler->name[0] && btf &&
-			  btf__find_by_name_kind(btf, handler->name, BTF_KIND_FUNC) > 0;
+	handler->in_btf = handler->name[0] && kernel_function(handler->name);
 }
 
 static void match_with_btf(struct handlers *handlers)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-
 	for (int i = 0; i < MODEL_TYPES; i++) {
 		struct type_handlers *type = &handlers->types[i];
 		bool guess = !type->asked;	/* take the known names for granted */
 
 		if (guess || type->fault.present)
-			look_in_btf(btf, &type->fault, known_names[i].fault);
+			look_in_btf(&type->fault, known_names[i].fault);
 		if (type->map_pages.present)
-			look_in_btf(btf, &type->map_pages, NULL);
+			look_in_btf(&type->map_pages, NULL);
 		if (guess || type->open.present)
-			look_in_btf(btf, &type->open, known_names[i].open);
+			look_in_btf(&type->open, known_names[i].open);
 		if (guess || type->close.present)
-			look_in_btf(btf, &type->close, known_names[i].close);
+			look_in_btf(&type->close, known_names[i].close);
 	}
-	btf__free(btf);
 }
 
 void handlers_find(struct handlers *handlers)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Selects and attaches programs, and fills their filters. */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "errors.h"
+#include "kernel_btf.h"
 #include "programs.h"
 #include "targets.h"
 
@@ -42,15 +42,13 @@ static const char *target_of(const struct program_use *use)
 
 size_t programs_keep_present(struct program_use *uses, size_t count, struct program_gaps *gaps)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
 	size_t kept = 0;
 	char why[160];
 
 	for (size_t i = 0; i < count; i++) {
 		const char *function = target_of(&uses[i]);
 
-		if (needs_function(&uses[i]) && (!function || !btf ||
-		    btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) < 0)) {
+		if (needs_function(&uses[i]) && (!function || !kernel_function(function))) {
 			snprintf(why, sizeof(why), "this kernel's BTF has no function %s",
 				 function ? function : "of the name its mappings use");
 			program_gap_add(gaps, uses[i].what, why);
@@ -58,7 +56,7 @@ size_t programs_keep_present(struct program_use *uses, size_t count, struct prog
 		}
 		uses[kept++] = uses[i];
 	}
-	btf__free(btf);
+	kernel_btf_forget();
 	return kept;
 }
 
