@@ -147,6 +147,7 @@ PROVE ?= prove
 PROVE_FLAGS ?=
 KERNEL ?= 7.3
 KERNELS := 6.1 6.12 7.2 7.3
+CHECK_KERNELS := PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' BUILD='$(abspath $(BUILD))' tools/check-kernels
 GUEST_TESTS := $(wildcard tests/guest/*.t)
 AROUND_TESTS := $(wildcard tests/around/*.t)
 HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t tests/completion/*.t)
@@ -182,15 +183,23 @@ check-reports:
 ## make check-guest    the guest tests alone, on the kernel that KERNEL= names
 .PHONY: check-guest
 check-guest: $(BUILD)/lazyfault $(GUEST_PROGRAMS)
-	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels $(KERNEL) -- $(GUEST_TESTS)
+	$(Q)$(CHECK_KERNELS) $(KERNEL) -- $(GUEST_TESTS)
 
 ## make check-kernels  the guest tests on each kernel of the matrix, and those of fault-around
 .PHONY: check-kernels
 check-kernels:
 	$(Q)tools/setup build check vm bench kernel
 	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
-	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels $(KERNELS) -- $(GUEST_TESTS)
+	$(Q)$(CHECK_KERNELS) $(KERNELS) -- $(GUEST_TESTS)
 	$(if $(strip $(AROUND_TESTS)),$(Q)$(MAKE) check-around)
+
+## make check-clang    what the newest clang of this Debian makes, on the oldest kernel and the newest
+.PHONY: check-clang
+check-clang:
+	$(Q)tools/setup build check vm bench clang
+	$(Q)clang=$$(ls /usr/bin/clang-[0-9]* | sort -V | tail -1) && $$clang --version | head -1 && \
+		$(MAKE) check-kernels BUILD=$(BUILD)/newest-clang CLANG=$$clang KERNELS='6.1 7.3' AROUND_TESTS= \
+			GUEST_TESTS='tests/guest/check.t tests/guest/filters.t'
 
 ## make check-around   the tests of fault-around, on a kernel of our own that has it
 .PHONY: check-around
@@ -198,7 +207,7 @@ check-around:
 	$(Q)tools/setup build check vm kernel
 	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
 	$(Q)tools/kernel/build
-	$(Q)PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' tools/check-kernels fault-around -- $(AROUND_TESTS)
+	$(Q)$(CHECK_KERNELS) fault-around -- $(AROUND_TESTS)
 
 ## make bench-mmap     what mmap of an array map costs: eager, lazy and with fault-around, in guests
 .PHONY: bench-mmap
