@@ -215,7 +215,7 @@ static const struct {
 	const char *key, *title, *class, *direction;
 } columns[] = {
 	{ "pid", "Process", "", "ascending" },
-	{ "map", "Map", "", "ascending" },
+	{ "map", "Map", "wide", "ascending" },
 	{ "faults", "Faults", "n", "descending" },
 	{ NULL, "Writes", "n wide", NULL },
 	{ "batches", "Batches", "n wide", "descending" },
@@ -279,7 +279,11 @@ static void put_vma_row(FILE *out, const struct vma_report *vma, size_t number)
 		fprintf(out, "<a href=\"#vma-%zu\">", number + 1);
 	put_process(out, vma->pid, vma->comm);
 	fputs(number < BLOCKS_MAX ? "</a>" : "", out);
-	fputs(vma->mapped ? "</th><td>" : " <span class=\"dim\">unmapped</span></th><td>", out);
+	fputs(vma->mapped ? "" : " <span class=\"dim\">unmapped</span>", out);
+	/* on a phone the map has no column of its own, in which its name would be broken */
+	fputs("<span class=\"narrow dim\">", out);
+	put_map(out, &vma->map);
+	fputs("</span></th><td class=\"wide\">", out);
 	put_map(out, &vma->map);
 	fputs("</td>", out);
 	put_number(out, "n", decimal(text, vma->faults.total));

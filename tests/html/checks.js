@@ -2,7 +2,8 @@
 // Looks at a report page in a frame, as people with phones, screen readers and
 // other colours meet it. Prints TAP, without numbers, into this page's <pre>.
 // Takes `page` (the HTML), `summary` (the capture's), `faults` (of its VMAs,
-// in the page's order) and `names` (strings that must be shown as they are).
+// in the page's order), `names` (strings that must be shown as they are) and
+// `ordinary` (whether names and numbers are of an ordinary length).
 "use strict";
 
 const lines = [];
@@ -146,6 +147,8 @@ function checkWidth(doc, view, width) {
 	none(all(doc, ".scroll").filter(part => part.scrollWidth > part.clientWidth + 1)
 		.map(part => part.scrollWidth + " in " + part.clientWidth),
 	     width + ": tables fit as well");
+	if (ordinary)
+		none(brokenWords(doc), width + ": words are whole");
 	const verdict = doc.querySelector(".verdict").getBoundingClientRect();
 	ok(verdict.top < 200, width + ": the verdict is seen first", verdict.top);
 	none(all(doc, "p,td,th,dd,dt,li,caption,figcaption,summary").filter(
@@ -153,6 +156,23 @@ function checkWidth(doc, view, width) {
 	     width + ": no text is small");
 	none(all(doc, "summary").filter(element => element.getBoundingClientRect().height < 24)
 		.map(show), width + ": what is tapped is large enough");
+}
+
+// Words that are short enough for any column, and are on two lines all the same.
+function brokenWords(doc) {
+	const walker = doc.createTreeWalker(doc.body, NodeFilter.SHOW_TEXT), broken = [];
+	while (walker.nextNode()) {
+		const node = walker.currentNode, range = doc.createRange();
+		if (node.parentElement.closest("svg, style"))
+			continue;
+		for (const word of node.data.matchAll(/[\w().,]+/g)) {
+			range.setStart(node, word.index);
+			range.setEnd(node, word.index + word[0].length);
+			if (word[0].length <= 11 && range.getClientRects().length > 1)
+				broken.push(word[0]);
+		}
+	}
+	return Array.from(new Set(broken));
 }
 
 // ---- colours ----

@@ -27,7 +27,9 @@ browse() {
 # check NAME CAPTURE SHOWN SCHEME: SHOWN is a JSON array of names that the page must show.
 check() {
 	local name=$1 file=$2 shown=$3 scheme=$4 line
-	local page=$scratch/$name.html summary faults
+	local page=$scratch/$name.html summary faults ordinary=false
+
+	[[ $name == hostile || $name == long ]] || ordinary=true
 
 	"$program" report --html -o "$page" "$file" 2>"$scratch/errors" ||
 		die "no page of $file: $(<"$scratch/errors")"
@@ -40,6 +42,7 @@ check() {
 			"$(jq -Rsc . "$page" | sed 's/</\\u003c/g')" \
 			"$(sed 's/</\\u003c/g' <<<"$summary")" "$faults" \
 			"$(sed 's/</\\u003c/g' <<<"$shown")"
+		printf 'const ordinary = %s;\n' "$ordinary"
 		cat tests/html/checks.js
 		printf '</script></body>\n'
 	} >"$scratch/checks.html"
