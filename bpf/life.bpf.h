@@ -135,13 +135,14 @@ static __always_inline int open_left(struct vm_area_struct *vma)
 /*
  * A VMA closes that the table does not know: nobody has touched it, and how it
  * was made was not seen by either twin. It is a row all the same, if all of it
- * happened while the tracer was there: in a process that is younger.
+ * happened while the tracer was there: in a process that is younger. Not once
+ * the table was full, for then it may have been touched and is among the lost.
  */
 static __noinline int meet_at_close(struct vm_area_struct *vma)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (task->group_leader->start_time < own_start ||
+	if (table_was_full || task->group_leader->start_time < own_start ||
 	    (task->mm != vma->vm_mm && task->active_mm != vma->vm_mm))
 		return 0;
 	if (tgid_passes(task) && map_passes(map_of_vma(vma)))

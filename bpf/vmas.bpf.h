@@ -267,14 +267,19 @@ static const volatile struct vma_record empty_record = {
 	},
 };
 
+bool table_was_full;	/* so VMAs without an entry may have lost faults */
+
 static __always_inline bool take_free_index(__u32 *index)
 {
 	if (!bpf_map_pop_elem(&free_entries, index))
 		return true;
-	if (high_water >= max_entries)
-		return false;
-	*index = __sync_fetch_and_add(&high_water, 1);
-	return *index < max_entries;
+	if (high_water < max_entries) {
+		*index = __sync_fetch_and_add(&high_water, 1);
+		if (*index < max_entries)
+			return true;
+	}
+	table_was_full = true;
+	return false;
 }
 
 static __always_inline void give_back(struct vma_entry *entry, __u32 index)

@@ -89,5 +89,6 @@ for light in "" --light; do
 		"a full table $light: rows + vma_table_full are all"
 	is $(($(counted .faults.total) + $(summary .lost.vma_table_full))) "$(runs ${type}_fault_exit)" \
 		"a full table $light: and all runs of the handler"
+	is "$(counted 1)" 16 "a full table $light: no row of a VMA whose faults are lost"
 done
 finish
