@@ -16,12 +16,8 @@ fi
 
 # balanced OPTIONS -- WORKLOAD OPTIONS: traces; leaves runs.jsonl, too
 balanced() {
-	options=
-	while [ "$1" != -- ]; do
-		options="$options $1"
-		shift
-	done
-	shift
+	part "$@"
+	shift $leading
 	rm -f "$work"/*.jsonl
 	# shellcheck disable=SC2086
 	lazyfault -j -v -o "$work/run.jsonl" $options 2>"$work/stderr" &

@@ -18,22 +18,13 @@ else
 fi
 
 updated() { # updated OPTIONS -- MAPINMAP-UPDATE OPTIONS: leaves run.jsonl and truth.jsonl
-	options=
-	while [ "$1" != -- ]; do
-		options="$options $1"
-		shift
-	done
-	shift
+	part "$@"
+	shift $leading
 	rm -f "$work"/*.jsonl
 	# shellcheck disable=SC2086
 	lazyfault updates -j -o "$work/run.jsonl" $options -- mapinmap-update --json "$@" \
 		>"$work/truth.jsonl" 2>"$work/stderr"
-	status=$?
-	if [ $status -ne 0 ]; then
-		echo "status $status" | diag
-		diag <"$work/stderr"
-	fi
-	return $status
+	ended $?
 }
 
 # By process and map: what the program did, and what was seen of it.
@@ -71,14 +62,24 @@ within='
   | [.[] | select(.type == "update" and .span == "total")]
   | map(. as $row | $truth["\(.map.id)"] | $row.ns.sum <= .sum and $row.ns.max <= .max) | all'
 
+compared="(\$run | $rows), (\$truth | $truth), (\$run | ($invariants)),
+  ([\$truth] as \$truth | \$run | ($within)),
+  (\$run | map(select(.type == \"summary\").lost | add) | first)"
+
 agrees() { # agrees DESCRIPTION
-	is "$(jq -sc "$rows" "$work/run.jsonl")" "$(jq -sc "$truth" "$work/truth.jsonl")" \
-		"$1: calls and failures are those that were made"
-	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$1: sums hold"
-	is "$(jq -s --slurpfile all "$work/truth.jsonl" \
-		'. as $run | [$all] as $truth | $run | '"$within" "$work/run.jsonl")" true \
-		"$1: no time is beyond the program's own clock"
-	is "$(summary '.lost | add')" 0 "$1: nothing lost"
+	held "$compared"
+	{
+		got='' expected='' sums='' inside='' lost=''
+		read -r got
+		read -r expected
+		read -r sums
+		read -r inside
+		read -r lost
+		is "$got" "$expected" "$1: calls and failures are those that were made"
+		is "$sums" true "$1: sums hold"
+		is "$inside" true "$1: no time is beyond the program's own clock"
+		is "$lost" 0 "$1: nothing lost"
+	} <"$work/held"
 }
 
 update() { # of the rows' total records

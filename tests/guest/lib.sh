@@ -138,23 +138,34 @@ all_events='
 (map(select(.type == "event")) | length) + (map(select(.type == "summary").events_lost) | add)
 == (map(select(.type == "vma" and .span == "total") | .faults.total + .faults.raced + .batches.total) | add // 0)'
 
-traced() { # traced OPTIONS -- WORKLOAD OPTIONS: leaves run.jsonl and truth.jsonl
+# Takes TRACER OPTIONS -- OTHERS apart: leaves the former in $options, and in $leading how many
+# words the caller must shift to have the latter.
+part() {
 	options=
+	leading=1
 	while [ "$1" != -- ]; do
 		options="$options $1"
+		leading=$((leading + 1))
 		shift
 	done
-	shift
+}
+
+ended() { # ended STATUS: of a tracer, which if not 0 says why
+	if [ "$1" -ne 0 ]; then
+		echo "status $1" | diag
+		diag <"$work/stderr"
+	fi
+	return "$1"
+}
+
+traced() { # traced OPTIONS -- WORKLOAD OPTIONS: leaves run.jsonl and truth.jsonl
+	part "$@"
+	shift $leading
 	rm -f "$work"/*.jsonl
 	# shellcheck disable=SC2086
 	lazyfault -j -o "$work/run.jsonl" $options -- workload "$@" \
 		>"$work/truth.jsonl" 2>"$work/stderr"
-	status=$?
-	if [ $status -ne 0 ]; then
-		echo "status $status" | diag
-		diag <"$work/stderr"
-	fi
-	return $status
+	ended $?
 }
 
 query() {
@@ -169,19 +180,30 @@ total() { # of the first VMA's total record
 	jq -sr "[.[] | select(.type == \"vma\" and .span == \"total\")][0] | $1" "$work/run.jsonl"
 }
 
-# The whole account: rows, sums, losses.
+# The whole account: rows, sums, losses. One jq for all of it: to start takes it longest.
+compared="(\$run | $rows) as \$got | (\$truth | $truth) as \$expected
+| (\$got == \$expected), (\$run | ($invariants)),
+  (\$run | map(select(.type == \"summary\").lost | add) | first),
+  if \$got == \$expected then empty
+  else \"only traced:\", (\$got - \$expected)[:20], \"only done:\", (\$expected - \$got)[:20] end"
+
+# Each line of this is of one check; what follows them tells more of the first.
+held() { # held FILTER
+	jq -nc --slurpfile run "$work/run.jsonl" --slurpfile truth "$work/truth.jsonl" "$1" >"$work/held"
+}
+
 agrees() { # agrees DESCRIPTION
-	jq -sc "$rows" "$work/run.jsonl" >"$work/got"
-	jq -sc "$truth" "$work/truth.jsonl" >"$work/expected"
-	if cmp -s "$work/got" "$work/expected"; then
-		pass "$1: rows are what the workload did"
-	else
-		fail "$1: rows are what the workload did"
-		jq -nc --slurpfile got "$work/got" --slurpfile expected "$work/expected" \
-			'"only traced:", ($got[0] - $expected[0])[:20], "only done:", ($expected[0] - $got[0])[:20]' | diag
-	fi
-	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$1: sums hold"
-	is "$(summary '.lost | add')" 0 "$1: nothing lost"
+	held "$compared"
+	{
+		same='' sums='' lost=''
+		read -r same
+		read -r sums
+		read -r lost
+		is "$same" true "$1: rows are what the workload did"
+		diag
+		is "$sums" true "$1: sums hold"
+		is "$lost" 0 "$1: nothing lost"
+	} <"$work/held"
 }
 
 exactly() { # exactly DESCRIPTION WORKLOAD OPTIONS
@@ -198,12 +220,22 @@ exactly() { # exactly DESCRIPTION WORKLOAD OPTIONS
 installed='[.[] | select(.type == "vma" and .span == "total") | [.pid, .map.id, .start, .end, .installed_pages]] | sort'
 present='[.[] | select(.type == "vma") | [.pid, .map_id, .start, .end, .installed]] | sort'
 
+pages="(\$run | $installed), (\$truth | $present), (\$run | ($invariants)),
+  (\$run | map(select(.type == \"summary\").lost | add) | first)"
+
 brought() { # brought DESCRIPTION WORKLOAD OPTIONS: nothing may be lost
 	description=$1
 	shift
 	traced -- "$@" || fail "$description: traced"
-	is "$(jq -sc "$installed" "$work/run.jsonl")" "$(jq -sc "$present" "$work/truth.jsonl")" \
-		"$description: pages are those of the page table"
-	is "$(jq -s "$invariants" "$work/run.jsonl")" true "$description: sums hold"
-	is "$(summary '.lost | add')" 0 "$description: nothing lost"
+	held "$pages"
+	{
+		got='' expected='' sums='' lost=''
+		read -r got
+		read -r expected
+		read -r sums
+		read -r lost
+		is "$got" "$expected" "$description: pages are those of the page table"
+		is "$sums" true "$description: sums hold"
+		is "$lost" 0 "$description: nothing lost"
+	} <"$work/held"
 }
