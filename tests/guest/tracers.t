@@ -19,6 +19,10 @@ for i in $(seq 20); do
 	begin "$i"
 	await grep -q '"type":"start"' "$work/$i.run" || await grep -q . "$work/$i.err"
 done
+# programs load here, but there is no room to attach them
+lazyfault check >"$work/check"
+like "$(cat "$work/check")" "^NO *not traced *mmap calls: .* All places for tracing programs" \
+	"check where functions have no room left: it says what it goes without"
 touch "$work/go"
 await grep -q holding "$work/w.json"
 for i in $(seq 20); do
