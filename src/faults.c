@@ -163,11 +163,12 @@ static void show_interval(struct run *run, struct interval_report *interval)
 				&interval->installed_pages);
 }
 
-static bool progress(struct run *run, uint64_t *all, uint64_t *installed_pages)
+static void progress(struct run *run, struct status_counts *counts)
 {
 	struct faults *faults = run->report;
 
-	return !tracer_progress(faults->tracer, all, installed_pages);
+	counts->faults_known = !tracer_progress(faults->tracer, &counts->faults,
+						&counts->installed_pages);
 }
 
 static void losses(struct run *run, struct losses *lost)

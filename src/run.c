@@ -157,8 +157,7 @@ static void show_status(void *context)
 		return;
 	run->ops->losses(run, &lost);
 	counts.lost = lost.ring_full + lost.vma_table_full + lost.recursion;
-	counts.faults_known = run->ops->progress &&
-			      run->ops->progress(run, &counts.faults, &counts.installed_pages);
+	run->ops->progress(run, &counts);
 	status_draw(&run->status, &counts);
 }
 

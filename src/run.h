@@ -36,11 +36,8 @@ struct run_ops {
 	void (*show_interval)(struct run *run, struct interval_report *interval);
 	/* Hands all totals to the sink; fills in the sums and the verdict. */
 	void (*show_totals)(struct run *run, struct summary_report *summary);
-	/*
-	 * Faults and installed pages so far, more or less, at little cost. NULL:
-	 * this report has none. False: not known.
-	 */
-	bool (*progress)(struct run *run, uint64_t *faults, uint64_t *installed_pages);
+	/* Fills in what was counted so far, more or less, at little cost. */
+	void (*progress)(struct run *run, struct status_counts *counts);
 	/* Cumulative since tracing began. */
 	void (*losses)(struct run *run, struct losses *losses);
 	/* Takes the programs off; collecting is still possible, and then complete. */

@@ -72,15 +72,18 @@ bool status_is_due(const struct status *status, double seconds)
 const char *status_line(const struct status_counts *counts, char *text, size_t bytes,
 			unsigned int columns)
 {
-	char faults[80] = "";
+	char so_far[80] = "";
 	int length;
 
 	if (counts->faults_known)
-		snprintf(faults, sizeof(faults), "%" PRIu64 " fault%s, %" PRIu64
+		snprintf(so_far, sizeof(so_far), "%" PRIu64 " fault%s, %" PRIu64
 			 " page%s installed, ", counts->faults, counts->faults == 1 ? "" : "s",
 			 counts->installed_pages, counts->installed_pages == 1 ? "" : "s");
+	else if (counts->calls_known)
+		snprintf(so_far, sizeof(so_far), "%" PRIu64 " update%s, ", counts->calls,
+			 counts->calls == 1 ? "" : "s");
 	length = snprintf(text, bytes, "lazyfault: %.0f s, %s%" PRIu64 " lost", counts->seconds,
-			  faults, counts->lost);
+			  so_far, counts->lost);
 	if (length > 0 && (unsigned int)length > columns && columns < bytes)
 		text[columns] = '\0';
 	return text;

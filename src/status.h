@@ -17,6 +17,8 @@ struct status_counts {
 	double seconds;		/* since tracing began */
 	bool faults_known;	/* else the next two are not shown */
 	uint64_t faults, installed_pages;
+	bool calls_known;	/* else the next is not shown */
+	uint64_t calls;		/* updates */
 	uint64_t lost;
 };
 

@@ -167,6 +167,11 @@ int update_table_add(struct update_table *table, const struct update_record *rec
 	return 0;
 }
 
+uint64_t update_table_operations(const struct update_table *table)
+{
+	return table->operations;
+}
+
 /* ---- reports ---- */
 
 static void hand_out(const struct update_report *counts, enum span span, update_report_fn fn,

@@ -17,6 +17,9 @@ void update_table_free(struct update_table *table);	/* NULL is fine */
 /* Adds one operation to the row of its process and map. 0 or -ENOMEM. */
 int update_table_add(struct update_table *table, const struct update_record *record);
 
+/* How many it was given. */
+uint64_t update_table_operations(const struct update_table *table);
+
 typedef void (*update_report_fn)(void *context, const struct update_report *report);
 
 /* Reports what came since the last call, in order of first appearance. */

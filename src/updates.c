@@ -110,6 +110,15 @@ static void show_interval(struct run *run, struct interval_report *interval)
 	update_table_each_interval(updates->table, show, run);
 }
 
+/* Those that have been taken: the loop drains a moment before. */
+static void progress(struct run *run, struct status_counts *counts)
+{
+	struct updates *updates = run->report;
+
+	counts->calls_known = true;
+	counts->calls = update_table_operations(updates->table);
+}
+
 static void losses(struct run *run, struct losses *lost)
 {
 	struct updates *updates = run->report;
@@ -166,6 +175,7 @@ int command_updates(const struct options *options)
 		.collect = take,
 		.show_interval = show_interval,
 		.show_totals = show_totals,
+		.progress = progress,
 		.losses = losses,
 		.detach = detach,
 		.tell = tell,

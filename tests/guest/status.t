@@ -93,5 +93,12 @@ none "a terminal without a cursor" 'TERM=dumb lazyfault -d 2.5'
 some "JSON into a file" "lazyfault -j -o $work/run.jsonl -d 2.5"
 some "events into a file, with intervals" "lazyfault -e -o $work/events 0.5 5"
 some "updates" "lazyfault updates -d 2.5"
+terminal 80 'lazyfault updates -d 6'
+await shows '^lazyfault: 1 s, 0 updates, 0 lost'
+is $? 0 "updates: they are counted from 0"
+mapinmap-update -n 10 -o insert,delete >"$work/table"
+await shows '^lazyfault: [0-9]* s, 40 updates, 0 lost'
+is $? 0 "updates: it has those of a program"
+await shows '^status 0$'
 tmux kill-server
 finish

@@ -104,6 +104,13 @@ static void test_line(void **state)
 	counts.lost = 0;
 	assert_string_equal(status_line(&counts, text, sizeof(text), 79),
 			    "lazyfault: 12 s, 0 lost");
+	counts.calls_known = true;
+	counts.calls = 1439;
+	assert_string_equal(status_line(&counts, text, sizeof(text), 79),
+			    "lazyfault: 12 s, 1439 updates, 0 lost");
+	counts.calls = 1;
+	assert_string_equal(status_line(&counts, text, sizeof(text), 79),
+			    "lazyfault: 12 s, 1 update, 0 lost");
 }
 
 static void test_once_a_second(void **state)
