@@ -41,7 +41,7 @@ if array_is_lazy; then
 fi
 traced --max-vmas=32768 -- --pages 1 --vmas 20000
 agrees "20,000 VMAs in a larger table"
-exactly "2000 processes that map, touch and exit" --pages 2 --processes 2000 --parallel 4
+exactly "10,000 processes that map, touch and exit" --pages 2 --processes 10000 --parallel 4
 traced --ring-size=4K -- --pages 65536 --populate
 agrees "MAP_POPULATE of 256 MiB, the smallest ring"
 traced --ring-size=4K -- --pages 2 --rounds 3000
