@@ -39,6 +39,7 @@ struct key_bucket {
 #define ENTRY_FILTERED 0xffffffff	/* the filters leave this VMA out */
 #define ENTRY_NO_ROOM 0xfffffffe	/* the table is full */
 #define ENTRY_OWN 0xfffffffd		/* the tracer's own mapping */
+#define ENTRY_LATE 0xfffffffc		/* it came while the programs were taken off */
 #define ENTRY_NONE_ABOVE 0xfffffff0
 
 /*
@@ -267,6 +268,12 @@ static const volatile struct vma_record empty_record = {
 	},
 };
 
+/*
+ * Set by the loader before it takes the programs off, one by one: of a VMA that
+ * comes then some would see less than of others, and its row would be wrong.
+ */
+bool ending;
+
 bool table_was_full;	/* so VMAs without an entry may have lost faults */
 
 static __always_inline bool take_free_index(__u32 *index)
@@ -298,6 +305,8 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	__u32 index = 0, found;
 	int result;
 
+	if (ending)
+		return ENTRY_LATE;
 	if (!take_free_index(&index))
 		return ENTRY_NO_ROOM;
 	entry = bpf_map_lookup_elem(&vma_entries, &index);
@@ -479,7 +488,7 @@ static __always_inline struct vma_entry *entry_or_count(struct vm_area_struct *v
 		count(&selftest_hits);
 	else if (index == ENTRY_FILTERED)
 		count(&cpu_stats()->filtered);
-	else
+	else if (index != ENTRY_LATE)
 		count(&cpu_stats()->table_full);
 	return NULL;
 }

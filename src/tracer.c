@@ -841,6 +841,7 @@ void tracer_detach(struct tracer *tracer)
 	if (tracer->detached || !skeleton)
 		return;
 	tracer->detached = true;
+	skeleton->bss->ending = true;
 	drop(&skeleton->links.array_pages_enter);
 	drop(&skeleton->links.arena_pages_enter);
 	drop(&skeleton->links.array_pages_exit);
