@@ -220,14 +220,14 @@ exactly() { # exactly DESCRIPTION WORKLOAD OPTIONS
 installed='[.[] | select(.type == "vma" and .span == "total") | [.pid, .map.id, .start, .end, .installed_pages]] | sort'
 present='[.[] | select(.type == "vma") | [.pid, .map_id, .start, .end, .installed]] | sort'
 
-pages="(\$run | $installed), (\$truth | $present), (\$run | ($invariants)),
+foretold="(\$run | $installed), (\$truth | $present), (\$run | ($invariants)),
   (\$run | map(select(.type == \"summary\").lost | add) | first)"
 
 brought() { # brought DESCRIPTION WORKLOAD OPTIONS: nothing may be lost
 	description=$1
 	shift
 	traced -- "$@" || fail "$description: traced"
-	held "$pages"
+	held "$foretold"
 	{
 		got='' expected='' sums='' lost=''
 		read -r got
