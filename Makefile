@@ -150,7 +150,7 @@ KERNELS := 6.1 6.12 7.2 7.3
 CHECK_KERNELS := PROVE='$(PROVE)' PROVE_FLAGS='$(PROVE_FLAGS)' BUILD='$(abspath $(BUILD))' tools/check-kernels
 GUEST_TESTS := $(wildcard tests/guest/*.t)
 AROUND_TESTS := $(wildcard tests/around/*.t)
-HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t tests/completion/*.t tests/vm/*.t)
+HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t tests/completion/*.t)
 
 ## make check          installs what is missing, builds, runs unit tests and the guest tests on 7.3
 .PHONY: check
