@@ -18,13 +18,8 @@
 /* Set by the loader. */
 const volatile bool timed = true;	/* the handlers are hooked */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, FAULT_SLOTS);
-	__type(key, __u32);
-	__type(value, struct fault_slot);
-} fault_slots SEC(".maps");
+/* At hand without a look-up; the loader reads it in the object's .bss. */
+struct fault_slot fault_slots[FAULT_SLOTS];
 
 #define UNTIMED_EXIT_SEEN (~0ULL)
 #define UNTIMED_EXIT_MISSED (~0ULL - 1)
@@ -125,9 +120,7 @@ static __always_inline __u32 slot_number(struct vm_fault *vmf)
 
 static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
 {
-	__u32 number = slot_number(vmf);
-
-	return bpf_map_lookup_elem(&fault_slots, &number);
+	return &fault_slots[mix(vmf) >> 51];	/* as slot_number() */
 }
 
 /*

@@ -42,8 +42,6 @@ static __always_inline int handler_enter(struct vm_fault *vmf)
 	if (index >= ENTRY_NONE_ABOVE)
 		return 0;
 	slot = slot_of(vmf);
-	if (!slot)
-		return 0;
 	now = bpf_ktime_get_ns();
 	if (slot_is_taken(slot, vmf, now))
 		return 0;
@@ -65,8 +63,6 @@ static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
 	struct fault fault;
 	__u32 index;
 
-	if (!slot)
-		return 0;
 	taken = slot_is_taken(slot, vmf, now);
 	if (!taken && slot->state == SLOT_ENTERED && slot->address == vmf->address) {
 		index = slot->entry;

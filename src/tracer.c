@@ -35,7 +35,7 @@ struct pending_row {
 struct tracer {
 	struct faults_bpf *skeleton;
 	struct ring_buffer *ring;
-	const struct fault_slot *slots;	/* mapped */
+	const struct fault_slot *slots;	/* in the skeleton's .bss */
 	bool exact, timed;
 	bool detached;
 	struct program_gaps gaps;
@@ -328,7 +328,6 @@ static void touch(const volatile void *start, size_t bytes)
 
 static int open_ring(struct tracer *tracer, const struct tracer_config *config)
 {
-	size_t bytes = sizeof(struct fault_slot) * FAULT_SLOTS;
 	int error;
 
 	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->skeleton->maps.records), on_record,
@@ -338,20 +337,13 @@ static int open_ring(struct tracer *tracer, const struct tracer_config *config)
 	error = open_event_ring(tracer, config);
 	if (error)
 		return error;
-	tracer->slots = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE,
-			     bpf_map__fd(tracer->skeleton->maps.fault_slots), 0);
-	if (tracer->slots == MAP_FAILED) {
-		tracer->slots = NULL;
-		return -errno;
-	}
+	tracer->slots = tracer->skeleton->bss->fault_slots;
 	tracer->pending = calloc(FAULT_SLOTS, sizeof(*tracer->pending));
 	return tracer->pending ? 0 : -ENOMEM;
 }
 
 static void close_skeleton(struct tracer *tracer)
 {
-	if (tracer->slots)
-		munmap((void *)tracer->slots, sizeof(struct fault_slot) * FAULT_SLOTS);
 	tracer->slots = NULL;
 	ring_buffer__free(tracer->ring);
 	tracer->ring = NULL;
