@@ -71,7 +71,7 @@ static long place_page(__u32 i, void *context)
 {
 	struct page_run *run = context;
 	__u32 index = run->entry;
-	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+	struct vma_entry *entry = entry_at(index);
 
 	if (!entry)
 		return 1;
@@ -124,7 +124,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 	}
 	if (!batches_by_hook)
 		return 0;
-	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	entry = entry_at(index);
 	slot = batch_slot_of(vmf);
 	if (!entry || entry->key != (__u64)vma || !slot)
 		return 0;
@@ -249,7 +249,7 @@ static long harvest_page(__u32 i, void *context)
 	if (!(harvest->fresh.bits[place >> 6] & (1ULL << (place & 63))) ||
 	    !claim(harvest->claims, place, harvest->began, harvest->now))
 		return 0;
-	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	entry = entry_at(index);
 	if (!entry)
 		return 1;
 	account_place(entry, harvest->start + ((__u64)i << page_shift));

@@ -8,6 +8,8 @@
 #endif
 
 #define BUCKET_WAYS 8
+#define HINTS_SHIFT 15		/* twice as many as VMAs by default */
+#define LEFT_OUT_SHIFT 13
 #define STATS_CPUS 128		/* a power of two; CPUs above share */
 #define INSERT_LOCKS 64		/* a power of two */
 #define FAULT_SLOTS 8192	/* a power of two */

@@ -51,6 +51,7 @@ enum entry_use { ENTRY_FREE, ENTRY_LIVE, ENTRY_CLOSING, ENTRY_CLOSED };
 struct vma_entry {
 	struct vma_record record;
 	__u64 key;		/* struct vm_area_struct * */
+	__u64 live_key;		/* the same while the entry is LIVE, else 0 */
 	__u64 mm;
 	__u64 map;
 	__u64 shipped;		/* activity() when last shipped */
@@ -73,6 +74,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct vma_entry);
 } vma_entries SEC(".maps");
+
+/*
+ * Where VMAs were found last, by the hash of their addresses: for most faults
+ * there is nothing to be searched. What stands there may be of another VMA, or
+ * of one that is gone; the entry's live_key tells.
+ */
+__u32 hints[1 << HINTS_SHIFT];
+
+/* In the same way VMAs that the filters leave out: these have no entry. */
+__u64 left_out[1 << LEFT_OUT_SHIFT];
 
 /* Last in, first out, so that used indexes stay low and walks short. */
 struct {
@@ -128,9 +139,9 @@ static __always_inline void count(__u64 *counter)
 /* ---- the table: VMA -> entry ------------------------------------------ */
 
 /* A VMA is at least 64-byte aligned. */
-static __always_inline __u32 bucket_of(void *vma)
+static __always_inline __u32 bucket_of(__u64 mixed)
 {
-	return (__u32)(mix(vma) >> 32) & bucket_mask;
+	return (__u32)(mixed >> 32) & bucket_mask;
 }
 
 /* The way of a bucket that holds vma, or -1. */
@@ -161,7 +172,7 @@ static __always_inline bool find_in_bucket(__u32 number, void *vma, __u32 *index
 /* A VMA's index, or one of those that are none; false if it is not known. */
 static __always_inline bool find_index(void *vma, __u32 *index)
 {
-	__u32 number = bucket_of(vma);
+	__u32 number = bucket_of(mix(vma));
 
 	return find_in_bucket(number, vma, index) ||
 	       find_in_bucket(number ^ 1, vma, index);
@@ -180,11 +191,40 @@ static __always_inline bool claim_way(struct key_bucket *bucket, void *vma, __u3
 	return false;
 }
 
+static __always_inline struct vma_entry *entry_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&vma_entries, &index);
+}
+
+static __always_inline __u32 *hint_of(void *vma)
+{
+	return &hints[mix(vma) >> (64 - HINTS_SHIFT)];
+}
+
+static __always_inline __u64 *left_out_at(__u64 mixed)
+{
+	return &left_out[mixed >> (64 - LEFT_OUT_SHIFT)];
+}
+
+/* The entry of a VMA; NULL if it has none, or if it must be searched. */
+static __always_inline struct vma_entry *hinted_entry(struct vm_area_struct *vma)
+{
+	struct vma_entry *entry = entry_at(*hint_of(vma));
+
+	return entry && entry->live_key == (__u64)vma ? entry : NULL;
+}
+
+/* True only if the filters leave the VMA out. */
+static __always_inline bool is_left_out(struct vm_area_struct *vma)
+{
+	return (by_tgid || by_cgroup || by_map) && *left_out_at(mix(vma)) == (__u64)vma;
+}
+
 enum insert_result { INSERTED, EXISTED, NO_ROOM };
 
 static __noinline int insert_key(struct vm_area_struct *vma, __u32 index)
 {
-	__u32 first = bucket_of(vma), second = first ^ 1;
+	__u32 first = bucket_of(mix(vma)), second = first ^ 1;
 	__u32 lock = (first >> 1) & (INSERT_LOCKS - 1);
 	struct insert_lock *guard = bpf_map_lookup_elem(&insert_locks, &lock);
 	struct key_bucket *a = bpf_map_lookup_elem(&vma_keys, &first);
@@ -217,9 +257,13 @@ static __always_inline bool remove_from_bucket(__u32 number, __u64 vma, __u32 in
 	return false;
 }
 
-/* `number`: the VMA's bucket. */
-static __noinline int remove_key(__u32 number, __u64 vma, __u32 index)
+/* `mixed`: of the VMA. */
+static __noinline int remove_key(__u64 mixed, __u64 vma, __u32 index)
 {
+	__u32 number = bucket_of(mixed);
+
+	if (*left_out_at(mixed) == vma)
+		*left_out_at(mixed) = 0;
 	return remove_from_bucket(number, vma, index) ||
 	       remove_from_bucket(number ^ 1, vma, index);
 }
@@ -309,7 +353,7 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 		return ENTRY_LATE;
 	if (!take_free_index(&index))
 		return ENTRY_NO_ROOM;
-	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	entry = entry_at(index);
 	if (!entry)
 		return ENTRY_NO_ROOM;
 
@@ -330,6 +374,7 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	result = insert_key(vma, index);
 	if (result == INSERTED) {
 		entry->use = ENTRY_LIVE;
+		*(volatile __u64 *)&entry->live_key = (__u64)vma;
 		return index;
 	}
 	give_back(entry, index);
@@ -420,8 +465,8 @@ static __noinline int retire(struct vm_area_struct *vma, bool closes)
 
 	if (!find_index(vma, &index))
 		return 0;
-	remove_key(bucket_of(vma), (__u64)vma, index);
-	entry = bpf_map_lookup_elem(&vma_entries, &index);
+	remove_key(mix(vma), (__u64)vma, index);
+	entry = entry_at(index);
 	if (!entry || entry->key != (__u64)vma || !begin_closing(entry))
 		return 0;
 	name_forked(entry);
@@ -433,6 +478,7 @@ static __noinline int retire(struct vm_area_struct *vma, bool closes)
 			fill_owner(entry, task);
 	}
 	entry->key = 0;
+	entry->live_key = 0;
 	if (!ship_closed(entry, index, wakeup_flag()))
 		count(&cpu_stats()->closed_late);
 	return 0;
@@ -470,17 +516,34 @@ static __noinline __u32 consider(struct vm_area_struct *vma)
 	return ENTRY_FILTERED;
 }
 
-static __always_inline __u32 index_of(struct vm_area_struct *vma)
+/* Searches the table, and notes what it finds for the next time. */
+static __noinline __u32 search(struct vm_area_struct *vma)
 {
 	__u32 index;
 
-	return find_index(vma, &index) ? index : consider(vma);
+	if (!find_index(vma, &index))
+		return consider(vma);
+	if (index == ENTRY_FILTERED)
+		*left_out_at(mix(vma)) = (__u64)vma;
+	else if (index < ENTRY_NONE_ABOVE)
+		*hint_of(vma) = index;
+	return index;
+}
+
+static __always_inline __u32 index_of(struct vm_area_struct *vma)
+{
+	__u32 index = *hint_of(vma);
+	struct vma_entry *entry = entry_at(index);
+
+	if (entry && entry->live_key == (__u64)vma)
+		return index;
+	return is_left_out(vma) ? ENTRY_FILTERED : search(vma);
 }
 
 /* The entry at index if it is this VMA's; else the event is counted as what it is. */
 static __always_inline struct vma_entry *entry_or_count(struct vm_area_struct *vma, __u32 index)
 {
-	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+	struct vma_entry *entry = entry_at(index);
 
 	if (entry && entry->key == (__u64)vma)
 		return entry;

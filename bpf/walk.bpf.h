@@ -64,7 +64,7 @@ static __always_inline bool still_there(struct vma_entry *entry)
 /* Not static, as activity(). */
 __noinline int forget_key(__u64 vma, __u32 index)
 {
-	return remove_key((__u32)(mix_number(vma) >> 32) & bucket_mask, vma, index);
+	return remove_key(mix_number(vma), vma, index);
 }
 
 static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, struct walk *walk)
@@ -75,6 +75,7 @@ static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, s
 		return true;
 	forget_key(vma, index);
 	entry->key = 0;
+	entry->live_key = 0;
 	name_forked(entry);
 	walk->shipped++;
 	return ship_closed(entry, index, BPF_RB_NO_WAKEUP);
@@ -130,7 +131,7 @@ static long walk_entry(__u32 offset, void *context)
 {
 	struct walk *walk = context;
 	__u32 index = walk->next;
-	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &index);
+	struct vma_entry *entry = entry_at(index);
 
 	if (!entry)
 		return 1;
