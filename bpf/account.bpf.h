@@ -92,7 +92,23 @@ static __always_inline void tell_fault(struct vma_entry *entry, struct fault *fa
 	send_event(event);
 }
 
-static __always_inline void account(struct vma_entry *entry, struct fault *fault)
+/* Not static: so the verifier goes through its loops once, and not on each path that leads here. */
+__noinline int account_time(struct vma_counts *counts, __u64 elapsed)
+{
+	if (!counts)
+		return 0;
+	if (elapsed == UNTIMED_EXIT_SEEN) {
+		count(&counts->untimed_exit_seen);
+	} else if (elapsed == UNTIMED_EXIT_MISSED) {
+		count(&counts->untimed_exit_missed);
+		count(&cpu_stats()->exit_missed);
+	} else {
+		dist_add(&counts->fault_ns, NS_SLOTS, elapsed);
+	}
+	return 0;
+}
+
+static __noinline int account(struct vma_entry *entry, struct fault *fault)
 {
 	struct vma_counts *counts = &entry->record.counts;
 
@@ -101,26 +117,83 @@ static __always_inline void account(struct vma_entry *entry, struct fault *fault
 		count(&counts->failed);
 	else
 		account_place(entry, fault->address);
-	if (!timed)
-		return;
-	if (fault->elapsed == UNTIMED_EXIT_SEEN) {
-		count(&counts->untimed_exit_seen);
-	} else if (fault->elapsed == UNTIMED_EXIT_MISSED) {
-		count(&counts->untimed_exit_missed);
-		count(&cpu_stats()->exit_missed);
-	} else {
-		dist_add(&counts->fault_ns, NS_SLOTS, fault->elapsed);
-	}
+	return timed ? account_time(counts, fault->elapsed) : 0;
+}
+
+/* The same as account_time(), for a time that the table of logarithms has. */
+static __always_inline int account_short_time(struct vma_counts *counts, __u64 elapsed)
+{
+	struct ns_dist *dist = &counts->fault_ns;
+	__u64 place = elapsed;
+
+	/* rare once a distribution has some values */
+	if (elapsed < dist->min || elapsed > dist->max)
+		return account_time(counts, elapsed);
+	/* masked where the verifier sees it: the compiler knows that it need not be */
+	asm volatile("" : "+r"(place));
+	__sync_fetch_and_add(&dist->sum, elapsed);
+	count(&dist->slots[log2_table[place & (LOG2_TABLE - 1)] & 15]);
+	return 0;
+}
+
+/*
+ * Where the count of a fault from user mode is, as an offset in the cells. The
+ * bit of a write and that of the VMA's lock, turned round, are moved to where
+ * they are in the offset; CELL_ELSEWHERE is set if the fault came otherwise.
+ */
+#define CELL_USER (1 << 6 | 1 << 3)
+#define CELL_ELSEWHERE (1 << 12)
+
+static __always_inline __u64 cell_of(__u64 flags)
+{
+	_Static_assert(FAULT_FLAG_WRITE == 1 && FAULT_FLAG_USER == 1 << 6 &&
+		       FAULT_FLAG_VMA_LOCK == 1 << 12, "the flags are elsewhere");
+	_Static_assert(ORIGIN_USER == 0 && ORIGINS * LOCKS * sizeof(__u64) == 1 << 6 &&
+		       ACCESS_WRITE == 1 && UNDER_MMAP_LOCK == 1, "the cells are elsewhere");
+	flags ^= FAULT_FLAG_USER | FAULT_FLAG_VMA_LOCK;
+	return (flags << 6 | (flags >> 9 & 1 << 3)) & (CELL_ELSEWHERE | CELL_USER);
+}
+
+static __noinline int account_unusual(struct vma_entry *entry, struct vm_fault *vmf, __u64 elapsed)
+{
+	struct fault fault;
+
+	describe(&fault, vmf, elapsed, false);
+	return account(entry, &fault);
+}
+
+/*
+ * The same as describe() and account() of a page that was installed, on the way
+ * that most faults take: from user mode, and in a short time.
+ */
+static __always_inline int account_installed(struct vma_entry *entry, struct vm_fault *vmf,
+					     __u64 address, __u64 elapsed, bool with_time)
+{
+	struct vma_counts *counts = &entry->record.counts;
+	__u64 cell = cell_of(vmf->flags);
+
+	if (cell >= CELL_ELSEWHERE || (with_time && elapsed >= LOG2_TABLE))
+		return account_unusual(entry, vmf, elapsed);
+	/* as account_short_time() does */
+	asm volatile("" : "+r"(cell));
+	count((void *)counts->cells + (cell & CELL_USER));
+	account_place(entry, address);
+	return with_time ? account_short_time(counts, elapsed) : 0;
+}
+
+
+static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
+{
+	return place_in(fault_slots, vmf, FAULT_SLOTS_SHIFT, sizeof(struct fault_slot));
 }
 
 static __always_inline __u32 slot_number(struct vm_fault *vmf)
 {
-	return mix(vmf) >> 51;	/* 13 bits: FAULT_SLOTS */
-}
+	void *first = fault_slots;
+	__u64 bytes = (__u64)slot_of(vmf);
 
-static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
-{
-	return &fault_slots[mix(vmf) >> 51];	/* as slot_number() */
+	asm volatile("%0 -= %1" : "+r"(bytes) : "r"(first));
+	return bytes / sizeof(struct fault_slot);
 }
 
 /*

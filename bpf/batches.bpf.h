@@ -13,6 +13,9 @@
 #include "account.bpf.h"
 #include "pte.bpf.h"
 
+/* Set by the loader: there is a .map_pages, or there may be. */
+const volatile bool batches;
+
 /* Set by the loader after its self-test: how the pages of batches are told. */
 bool batches_by_hook;	/* set_pte_range() is seen to write them */
 bool batches_by_table;	/* it is not, so by the page table */

@@ -29,51 +29,58 @@
 const volatile __u64 array_vm_ops;	/* of a lazy mapping; 0: there is none */
 const volatile __u64 arena_vm_ops;
 const volatile bool exact = true;	/* set_pte_range is hooked */
+const volatile bool plain;		/* no filters, events or batches; asked first */
 
 /* ---- handlers of faults and batches ---- */
 
-static __always_inline int handler_enter(struct vm_fault *vmf)
+/*
+ * These run for every fault: what is unusual is done in functions that they end
+ * in, so that nothing need be kept in registers for it. For the same reason
+ * they read their context anew after a call.
+ */
+static __always_inline int handler_enter(__u64 *ctx)
 {
-	struct vm_area_struct *vma = vmf->vma;
 	struct fault_slot *slot;
-	__u32 index = index_of(vma);
+	struct vm_fault *vmf;
 	__u64 now;
 
-	if (index >= ENTRY_NONE_ABOVE)
-		return 0;
-	slot = slot_of(vmf);
+	if (!plain) {
+		vmf = (void *)ctx[0];
+		if (filters && is_left_out(vmf->vma))
+			return 0;
+	}
 	now = bpf_ktime_get_ns();
+	vmf = (void *)ctx[0];
+	slot = slot_of(vmf);
 	if (slot_is_taken(slot, vmf, now))
 		return 0;
 	slot->vmf = (__u64)vmf;
 	slot->address = vmf->address;
-	slot->entry = index;
 	slot->start = now;
 	slot->state = SLOT_ENTERED;
 	return 0;
 }
 
-static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
+/* A run whose entry or VMA is not at hand, that gives no page, or has an event. */
+static __noinline int unusual_exit(struct vm_fault *vmf, __u32 ret, __u64 now)
 {
-	__u64 now = bpf_ktime_get_ns(), elapsed = UNTIMED_EXIT_SEEN;
-	struct vm_area_struct *vma = vmf->vma;
-	struct fault_slot *slot = slot_of(vmf);
 	bool final = !exact || (ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE)), taken;
+	struct fault_slot *slot = slot_of(vmf);
+	struct vm_area_struct *vma = vmf->vma;
+	__u64 elapsed = UNTIMED_EXIT_SEEN;
 	struct vma_entry *entry;
 	struct fault fault;
 	__u32 index;
 
 	taken = slot_is_taken(slot, vmf, now);
-	if (!taken && slot->state == SLOT_ENTERED && slot->address == vmf->address) {
-		index = slot->entry;
+	if (!taken && slot->state == SLOT_ENTERED && slot->vmf == (__u64)vmf &&
+	    slot->address == vmf->address)
 		elapsed = now - slot->start;
-	} else {
-		index = index_of(vma);
-	}
 	if (!taken)
 		slot->state = SLOT_FREE;
 	if (ret & VM_FAULT_RETRY)
 		return 0;
+	index = index_of(vma);
 	/* in exact counting the installed page is counted where its PTE is written */
 	if (!final && (taken || index >= ENTRY_NONE_ABOVE))
 		return 0;
@@ -100,28 +107,77 @@ static __always_inline int handler_exit(struct vm_fault *vmf, __u32 ret)
 	return 0;
 }
 
-SEC("?fentry")
-int BPF_PROG(array_fault_enter, struct vm_fault *vmf)
+static __always_inline int exit_left_out(__u32 ret)
 {
-	return handler_enter(vmf);
+	if (!(ret & VM_FAULT_RETRY) && (!exact || (ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE))))
+		count(&cpu_stats()->filtered);
+	return 0;
+}
+
+static __always_inline bool is_usual_exit(__u64 *ctx, struct vm_fault *vmf, struct fault_slot *slot)
+{
+	return slot->vmf == (__u64)vmf && slot->state == SLOT_ENTERED &&
+	       !(ctx[1] & (VM_FAULT_ERROR | VM_FAULT_NOPAGE | VM_FAULT_RETRY)) &&
+	       slot->address == vmf->address;
+}
+
+static __always_inline int handler_exit(__u64 *ctx)
+{
+	struct vma_entry *entry = NULL;
+	struct fault_slot *slot;
+	struct vm_fault *vmf;
+	__u32 index;
+	__u64 now;
+
+	if (!plain) {
+		vmf = (void *)ctx[0];
+		if (filters && is_left_out(vmf->vma))
+			return exit_left_out(ctx[1]);
+		if (events)
+			return unusual_exit(vmf, ctx[1], bpf_ktime_get_ns());
+	}
+	now = bpf_ktime_get_ns();
+	vmf = (void *)ctx[0];
+	slot = slot_of(vmf);
+	if (is_usual_exit(ctx, vmf, slot))
+		entry = hinted_entry(vmf->vma, &index);
+	if (!entry)
+		return unusual_exit((void *)ctx[0], ctx[1], now);
+	count(&entry->record.counts.exits);
+	slot->elapsed = now - slot->start;
+	if (!exact) {
+		slot->state = SLOT_FREE;
+		vmf = (void *)ctx[0];
+		return account_installed(entry, vmf, slot->address, slot->elapsed, true);
+	}
+	slot->entry = index;
+	slot->row = entry->record.identity.id;
+	slot->state = SLOT_EXITED;
+	return 0;
+}
+
+SEC("?fentry")
+int array_fault_enter(__u64 *ctx)
+{
+	return handler_enter(ctx);
 }
 
 SEC("?fexit")
-int BPF_PROG(array_fault_exit, struct vm_fault *vmf, __u32 ret)
+int array_fault_exit(__u64 *ctx)
 {
-	return handler_exit(vmf, ret);
+	return handler_exit(ctx);
 }
 
 SEC("?fentry")
-int BPF_PROG(arena_fault_enter, struct vm_fault *vmf)
+int arena_fault_enter(__u64 *ctx)
 {
-	return handler_enter(vmf);
+	return handler_enter(ctx);
 }
 
 SEC("?fexit")
-int BPF_PROG(arena_fault_exit, struct vm_fault *vmf, __u32 ret)
+int arena_fault_exit(__u64 *ctx)
 {
-	return handler_exit(vmf, ret);
+	return handler_exit(ctx);
 }
 
 SEC("?fentry")
@@ -150,23 +206,41 @@ int BPF_PROG(arena_pages_exit, struct vm_fault *vmf, __u64 first, __u64 last, __
 
 /* ---- where PTEs are written ---- */
 
-static __always_inline int fault_installed(struct vm_fault *vmf, struct vm_area_struct *vma)
+static __always_inline bool is_lazy(struct vm_area_struct *vma)
 {
-	struct fault_slot *slot = timed ? slot_of(vmf) : NULL;
+	__u64 ops = (__u64)vma->vm_ops;
+
+	return ops == array_vm_ops || ops == arena_vm_ops;
+}
+
+/* The time of a run whose PTE is being written, as its exit has noted it. */
+static __always_inline __u64 take_elapsed(struct vm_fault *vmf)
+{
+	struct fault_slot *slot = slot_of(vmf);
+	__u32 state = slot->state;
+
+	if (slot->vmf != (__u64)vmf || slot->address != vmf->address)
+		return UNTIMED_EXIT_MISSED;
+	/* one that was entered has missed its exit: the start must not wait for another */
+	slot->state = SLOT_FREE;
+	if (state < SLOT_EXITED)
+		return UNTIMED_EXIT_MISSED;
+	return state == SLOT_EXITED ? slot->elapsed : UNTIMED_EXIT_SEEN;
+}
+
+/* A page of a VMA that is not at hand, of a run that is not, or with an event. */
+static __noinline int unusual_installed(struct vm_fault *vmf)
+{
 	__u64 elapsed = UNTIMED_EXIT_MISSED;
+	struct vm_area_struct *vma = vmf->vma;
 	struct vma_entry *entry;
 	struct fault fault;
-	__u32 index;
 
-	if (slot && slot->vmf == (__u64)vmf && slot->address == vmf->address &&
-	    slot->state >= SLOT_EXITED) {
-		index = slot->entry;
-		elapsed = slot->state == SLOT_EXITED ? slot->elapsed : UNTIMED_EXIT_SEEN;
-		slot->state = SLOT_FREE;
-	} else {
-		index = index_of(vma);
-	}
-	entry = entry_or_count(vma, index);
+	if (!is_lazy(vma))
+		return 0;
+	if (timed)
+		elapsed = take_elapsed(vmf);
+	entry = entry_or_count(vma, index_of(vma));
 	if (!entry) {
 		if (events && elapsed != UNTIMED_EXIT_MISSED)
 			forget_noted_event(vmf);
@@ -181,21 +255,85 @@ static __always_inline int fault_installed(struct vm_fault *vmf, struct vm_area_
 	return 0;
 }
 
+static __always_inline struct vma_entry *entry_of_slot(struct fault_slot *slot,
+						       struct vm_fault *vmf, __u64 address)
+{
+	struct vma_entry *entry;
+	__u64 key;
+
+	if (slot->vmf != (__u64)vmf || slot->address != address || slot->state != SLOT_EXITED)
+		return NULL;
+	key = (__u64)vmf->vma;
+	entry = entry_at(slot->entry);
+	return entry && entry->live_key == key ? entry : NULL;
+}
+
+static __always_inline int installed_timed(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+	struct fault_slot *slot = slot_of(vmf);
+	struct vma_entry *entry = entry_of_slot(slot, vmf, ctx[4]);
+
+	vmf = (void *)ctx[0];
+	if (!entry)
+		return unusual_installed(vmf);
+	slot->state = SLOT_FREE;
+	return account_installed(entry, vmf, ctx[4], slot->elapsed, true);
+}
+
+static __always_inline int installed_untimed(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+	struct vm_area_struct *vma = vmf->vma;
+	struct vma_entry *entry = NULL;
+	__u32 index;
+
+	/* of a VMA that left unseen, the address may be that of any other by now */
+	if (is_lazy(vma))
+		entry = hinted_entry(vma, &index);
+	vmf = (void *)ctx[0];
+	return entry ? account_installed(entry, vmf, ctx[4], 0, false) : unusual_installed(vmf);
+}
+
+/* With a .map_pages or events. */
+static __noinline int installed_around(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+
+	if (vmf->page)
+		return unusual_installed(vmf);
+	return is_lazy(vmf->vma) ? batch_installed(vmf, vmf->vma, ctx[3], ctx[4]) : 0;
+}
+
+static __always_inline int left_out_installed(struct vm_area_struct *vma)
+{
+	if (is_lazy(vma))
+		count(&cpu_stats()->filtered);
+	return 0;
+}
+
 /*
- * Under the page-table lock (mm/memory.c). A .fault handler leaves its page in
- * vmf->page; while .map_pages runs that is NULL (mm/memory.c, do_read_fault).
+ * Under the page-table lock (mm/memory.c). The context: vmf, folio, page, the
+ * number of pages, and the address. Pages of maps are in no file's page cache,
+ * so that a look at the folio spares us most others. A .fault handler leaves its
+ * page in vmf->page; while .map_pages runs that is NULL (do_read_fault()).
  */
 SEC("?fentry/set_pte_range")
-int BPF_PROG(pte_installed, struct vm_fault *vmf, struct folio *folio, struct page *page,
-	     __u32 pages, __u64 address)
+int pte_installed(__u64 *ctx)
 {
-	struct vm_area_struct *vma = vmf->vma;
-	__u64 ops = (__u64)vma->vm_ops;
+	struct folio *folio = (void *)ctx[1];
 
-	if (ops != array_vm_ops && ops != arena_vm_ops)
+	if (folio->mapping)
 		return 0;
-	return vmf->page ? fault_installed(vmf, vma) :
-			   batch_installed(vmf, vma, pages, address);
+	if (!plain) {
+		struct vm_fault *vmf = (void *)ctx[0];
+
+		if (events || (batches && (batches_by_table || !vmf->page)))
+			return installed_around(ctx);
+		if (filters && is_left_out(vmf->vma))
+			return left_out_installed(vmf->vma);
+	}
+	return timed ? installed_timed(ctx) : installed_untimed(ctx);
 }
 
 /* ---- failed faults without handler hooks (--no-time) ---- */
@@ -207,11 +345,10 @@ int BPF_PROG(pte_installed, struct vm_fault *vmf, struct folio *folio, struct pa
 
 static long failed_in_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
-	__u64 ops = (__u64)vma->vm_ops;
 	struct fault *fault = context;
 	struct vma_entry *entry;
 
-	if (ops != array_vm_ops && ops != arena_vm_ops)
+	if (!is_lazy(vma))
 		return 0;
 	entry = entry_or_count(vma, index_of(vma));
 	if (!entry)

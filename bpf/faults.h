@@ -12,7 +12,8 @@
 #define LEFT_OUT_SHIFT 13
 #define STATS_CPUS 128		/* a power of two; CPUs above share */
 #define INSERT_LOCKS 64		/* a power of two */
-#define FAULT_SLOTS 8192	/* a power of two */
+#define FAULT_SLOTS_SHIFT 13
+#define FAULT_SLOTS (1 << FAULT_SLOTS_SHIFT)
 #define MMAP_SLOTS 1024		/* a power of two */
 
 /* Events that no row has, per CPU to keep cache lines apart. */

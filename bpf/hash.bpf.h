@@ -34,4 +34,21 @@ static __always_inline __u64 mix_number(__u64 number)
 	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
 }
 
+/*
+ * A place of a pointer in a table of 2^bits elements in .bss, cheaper: 32 bits
+ * are mixed, of which the upper ones are spread best, and the fixed place is
+ * the table. The barriers keep the compiler from computing it once more at each
+ * use.
+ */
+static __always_inline void *place_in(void *table, void *pointer, __u32 bits, __u32 bytes)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("" : "+r"(table));
+	asm volatile("%0 -= %1" : "+r"(number) : "r"(table));
+	table += (__u64)((__u32)number * 0x9e3779b1U >> (32 - bits)) * bytes;
+	asm volatile("" : "+r"(table));
+	return table;
+}
+
 #endif

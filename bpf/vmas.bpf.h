@@ -25,6 +25,7 @@ const volatile __u32 max_entries;	/* of vma_entries */
 const volatile __u32 bucket_mask;	/* buckets - 1, a power of two */
 const volatile __u32 page_shift = 12;
 const volatile __u32 ring_half;		/* bytes */
+const volatile bool filters;		/* any of those in process.bpf.h */
 
 /* Events that no row has. */
 struct fault_stats stats[STATS_CPUS];
@@ -198,26 +199,29 @@ static __always_inline struct vma_entry *entry_at(__u32 index)
 
 static __always_inline __u32 *hint_of(void *vma)
 {
-	return &hints[mix(vma) >> (64 - HINTS_SHIFT)];
+	return place_in(hints, vma, HINTS_SHIFT, sizeof(*hints));
 }
 
-static __always_inline __u64 *left_out_at(__u64 mixed)
+static __always_inline __u64 *left_out_of(void *vma)
 {
-	return &left_out[mixed >> (64 - LEFT_OUT_SHIFT)];
+	return place_in(left_out, vma, LEFT_OUT_SHIFT, sizeof(*left_out));
 }
 
-/* The entry of a VMA; NULL if it has none, or if it must be searched. */
-static __always_inline struct vma_entry *hinted_entry(struct vm_area_struct *vma)
+/* The entry of a VMA, and its index; NULL if it has none, or must be searched. */
+static __always_inline struct vma_entry *hinted_entry(struct vm_area_struct *vma, __u32 *index)
 {
-	struct vma_entry *entry = entry_at(*hint_of(vma));
+	__u64 key = (__u64)vma;
+	struct vma_entry *entry;
 
-	return entry && entry->live_key == (__u64)vma ? entry : NULL;
+	*index = *hint_of(vma);
+	entry = bpf_map_lookup_elem(&vma_entries, index);
+	return entry && entry->live_key == key ? entry : NULL;
 }
 
 /* True only if the filters leave the VMA out. */
 static __always_inline bool is_left_out(struct vm_area_struct *vma)
 {
-	return (by_tgid || by_cgroup || by_map) && *left_out_at(mix(vma)) == (__u64)vma;
+	return *left_out_of(vma) == (__u64)vma;
 }
 
 enum insert_result { INSERTED, EXISTED, NO_ROOM };
@@ -257,13 +261,9 @@ static __always_inline bool remove_from_bucket(__u32 number, __u64 vma, __u32 in
 	return false;
 }
 
-/* `mixed`: of the VMA. */
-static __noinline int remove_key(__u64 mixed, __u64 vma, __u32 index)
+/* `number`: the VMA's bucket. */
+static __noinline int remove_key(__u32 number, __u64 vma, __u32 index)
 {
-	__u32 number = bucket_of(mixed);
-
-	if (*left_out_at(mixed) == vma)
-		*left_out_at(mixed) = 0;
 	return remove_from_bucket(number, vma, index) ||
 	       remove_from_bucket(number ^ 1, vma, index);
 }
@@ -465,7 +465,9 @@ static __noinline int retire(struct vm_area_struct *vma, bool closes)
 
 	if (!find_index(vma, &index))
 		return 0;
-	remove_key(mix(vma), (__u64)vma, index);
+	remove_key(bucket_of(mix(vma)), (__u64)vma, index);
+	if (*left_out_of(vma) == (__u64)vma)
+		*left_out_of(vma) = 0;
 	entry = entry_at(index);
 	if (!entry || entry->key != (__u64)vma || !begin_closing(entry))
 		return 0;
@@ -524,7 +526,7 @@ static __noinline __u32 search(struct vm_area_struct *vma)
 	if (!find_index(vma, &index))
 		return consider(vma);
 	if (index == ENTRY_FILTERED)
-		*left_out_at(mix(vma)) = (__u64)vma;
+		*left_out_of(vma) = (__u64)vma;
 	else if (index < ENTRY_NONE_ABOVE)
 		*hint_of(vma) = index;
 	return index;
@@ -532,12 +534,11 @@ static __noinline __u32 search(struct vm_area_struct *vma)
 
 static __always_inline __u32 index_of(struct vm_area_struct *vma)
 {
-	__u32 index = *hint_of(vma);
-	struct vma_entry *entry = entry_at(index);
+	__u32 index;
 
-	if (entry && entry->live_key == (__u64)vma)
+	if (hinted_entry(vma, &index))
 		return index;
-	return is_left_out(vma) ? ENTRY_FILTERED : search(vma);
+	return filters && is_left_out(vma) ? ENTRY_FILTERED : search(vma);
 }
 
 /* The entry at index if it is this VMA's; else the event is counted as what it is. */

@@ -64,7 +64,7 @@ static __always_inline bool still_there(struct vma_entry *entry)
 /* Not static, as activity(). */
 __noinline int forget_key(__u64 vma, __u32 index)
 {
-	return remove_key(mix_number(vma), vma, index);
+	return remove_key(bucket_of(mix_number(vma)), vma, index);
 }
 
 static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, struct walk *walk)

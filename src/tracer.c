@@ -75,6 +75,14 @@ static bool has_map_pages(const struct handlers *handlers)
 	       handlers->types[TYPE_ARENA].map_pages.present;
 }
 
+/* Where vm_operations could not be read, nobody knows. */
+static bool may_have_map_pages(const struct handlers *handlers)
+{
+	return has_map_pages(handlers) ||
+	       handlers_mode(&handlers->types[TYPE_ARRAY]) == MODE_UNKNOWN ||
+	       handlers_mode(&handlers->types[TYPE_ARENA]) == MODE_UNKNOWN;
+}
+
 /* ---- configure ---- */
 
 static void fill_log2_table(unsigned char *table)
@@ -151,6 +159,9 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	skeleton->rodata->by_descent = config->targets->descend;
 	skeleton->rodata->by_cgroup = config->targets->cgroup_fd >= 0;
 	skeleton->rodata->by_map = config->targets->map_count > 0;
+	skeleton->rodata->filters = config->targets->pid_count > 0 ||
+				    config->targets->cgroup_fd >= 0 ||
+				    config->targets->map_count > 0;
 	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
 	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
 	skeleton->rodata->own_start = handlers->own_start ? handlers->own_start : UINT64_MAX;
@@ -158,6 +169,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	skeleton->rodata->bucket_mask = buckets - 1;
 	skeleton->rodata->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	skeleton->rodata->ring_half = ring / 2;
+	skeleton->rodata->batches = may_have_map_pages(handlers);
 	if (has_map_pages(handlers)) {
 		find_direct_map((__u64 *)skeleton->rodata->direct_map_at);
 		bpf_map__set_max_entries(skeleton->maps.claim_slots, CLAIM_SLOTS);
@@ -169,6 +181,8 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	bpf_map__set_max_entries(skeleton->maps.vma_keys, buckets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
 	set_up_events(skeleton, config);
+	skeleton->rodata->plain = !skeleton->rodata->filters && !skeleton->rodata->batches &&
+				  !skeleton->rodata->events;
 }
 
 #define USES 32

@@ -77,7 +77,6 @@ struct bpf_iter__task_vma {
 };
 
 struct page;
-struct folio;
 struct cgroup;
 
 struct ns_common {
@@ -163,6 +162,10 @@ enum fault_flag {
 	FAULT_FLAG_USER = 1 << 6,
 	FAULT_FLAG_REMOTE = 1 << 7,
 	FAULT_FLAG_VMA_LOCK = 1 << 12,	/* since 6.4 */
+};
+
+struct folio {
+	void *mapping;		/* struct address_space *, or more of anonymous memory */
 };
 
 struct vm_fault {
