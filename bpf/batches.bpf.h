@@ -23,12 +23,7 @@ bool batches_by_table;	/* it is not, so by the page table */
 /* The self-test's PTEs that .map_pages installed by set_pte_range(). */
 __u64 selftest_batched;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BATCH_SLOTS_COUNT);
-	__type(key, __u32);
-	__type(value, struct batch_slot);
-} batch_slots SEC(".maps");
+struct batch_slot batch_slots[BATCH_SLOTS_COUNT];
 
 /*
  * When each of WINDOW_PAGES pages of an address space was last claimed by a
@@ -53,9 +48,7 @@ struct {
 
 static __always_inline struct batch_slot *batch_slot_of(struct vm_fault *vmf)
 {
-	__u32 number = mix(vmf) >> 52;	/* 12 bits: BATCH_SLOTS_COUNT */
-
-	return bpf_map_lookup_elem(&batch_slots, &number);
+	return place_in(batch_slots, vmf, BATCH_SLOTS_SHIFT, sizeof(struct batch_slot));
 }
 
 static __always_inline bool is_this_run(struct fault_slot *slot, struct vm_fault *vmf)
@@ -129,7 +122,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 		return 0;
 	entry = entry_at(index);
 	slot = batch_slot_of(vmf);
-	if (!entry || entry->key != (__u64)vma || !slot)
+	if (!entry || entry->key != (__u64)vma)
 		return 0;
 	if (!is_this_run(&slot->run, vmf)) {
 		/* its entry was missed, or is not hooked */
@@ -150,6 +143,26 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 	else
 		bpf_loop(pages, place_page, &run, 0);
 	return 0;
+}
+
+/* One more page of a run of which some were seen already. False if it is not that. */
+static __always_inline bool next_installed(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+	struct batch_slot *slot = batch_slot_of(vmf);
+	struct vma_entry *entry;
+	__u64 key;
+
+	if (!slot->installed || ctx[3] != 1 || !is_this_run(&slot->run, vmf))
+		return false;
+	key = (__u64)vmf->vma;
+	entry = entry_at(slot->run.entry);
+	if (!entry || entry->live_key != key)
+		return false;
+	slot->installed++;
+	count(&entry->record.counts.batch_installed);
+	account_place(entry, ctx[4]);
+	return true;
 }
 
 static __always_inline __u64 window_start(struct vm_fault *vmf, __u64 first)
@@ -173,8 +186,6 @@ static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 
 	if (index >= ENTRY_NONE_ABOVE)
 		return 0;
 	slot = batch_slot_of(vmf);
-	if (!slot)
-		return 0;
 	now = bpf_ktime_get_ns();
 	if (slot_is_taken(&slot->run, vmf, now))
 		return 0;
@@ -298,8 +309,6 @@ static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 l
 	bool mine, told = true;
 	__u32 index, pages = 0;
 
-	if (!slot)
-		return 0;
 	mine = is_this_run(&slot->run, vmf);
 	index = mine ? slot->run.entry : index_of(vma);
 	entry = entry_or_count(vma, index);

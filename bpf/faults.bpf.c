@@ -328,8 +328,10 @@ int pte_installed(__u64 *ctx)
 	if (!plain) {
 		struct vm_fault *vmf = (void *)ctx[0];
 
-		if (events || (batches && (batches_by_table || !vmf->page)))
+		if (events || (batches && batches_by_table))
 			return installed_around(ctx);
+		if (batches && !vmf->page)
+			return next_installed(ctx) ? 0 : installed_around(ctx);
 		if (filters && is_left_out(vmf->vma))
 			return left_out_installed(vmf->vma);
 	}

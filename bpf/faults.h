@@ -54,7 +54,8 @@ struct window {
 	__u64 bits[WINDOW_WORDS];
 };
 
-#define BATCH_SLOTS_COUNT 4096	/* a power of two */
+#define BATCH_SLOTS_SHIFT 12
+#define BATCH_SLOTS_COUNT (1 << BATCH_SLOTS_SHIFT)
 #define CLAIM_SLOTS 1024	/* a power of two */
 
 /* Where a thread notes its run of .map_pages until it ends. */

@@ -668,12 +668,10 @@ static int tell_last_raced(struct tracer *tracer)
 /* Batches that were counted, but whose exit was not seen. */
 static void count_untold_batches(struct tracer *tracer)
 {
-	int fd = bpf_map__fd(tracer->skeleton->maps.batch_slots);
-	struct batch_slot slot;
+	const struct batch_slot *slots = tracer->skeleton->bss->batch_slots;
 
-	for (uint32_t i = 0; i < BATCH_SLOTS_COUNT; i++)
-		if (!bpf_map_lookup_elem(fd, &i, &slot) && slot.run.state != SLOT_FREE &&
-		    slot.installed)
+	for (size_t i = 0; i < BATCH_SLOTS_COUNT; i++)
+		if (slots[i].run.state != SLOT_FREE && slots[i].installed)
 			tracer->events_untold++;
 }
 
