@@ -174,10 +174,9 @@ static __always_inline void name_child(struct task_struct *child)
 
 static __always_inline int child_comes(struct task_struct *parent, struct task_struct *child)
 {
-	if (parent->tgid == child->tgid)
-		return 0;
-	name_child(child);
-	follow_fork(visible_tgid(parent), visible_tgid(child));
+	if (parent->tgid != child->tgid)
+		name_child(child);
+	follow_fork(parent, child);
 	return 0;
 }
 

@@ -93,12 +93,17 @@ static __always_inline bool map_passes(struct bpf_map *map)
 	return bpf_map_lookup_elem(&traced_maps, &id) != NULL;
 }
 
-/* A child of a traced process is traced, too. */
-static __always_inline void follow_fork(__u32 parent_tgid, __u32 child_tgid)
+/* A child of a traced process is traced, too. A thread is no child. */
+static __always_inline void follow_fork(struct task_struct *parent, struct task_struct *child)
 {
+	__u32 parent_tgid, child_tgid;
 	__u8 yes = 1;
 
-	if (by_descent && bpf_map_lookup_elem(&traced_tgids, &parent_tgid))
+	if (!by_descent || parent->tgid == child->tgid)
+		return;
+	parent_tgid = visible_tgid(parent);
+	child_tgid = visible_tgid(child);
+	if (bpf_map_lookup_elem(&traced_tgids, &parent_tgid))
 		bpf_map_update_elem(&traced_tgids, &child_tgid, &yes, BPF_ANY);
 }
 

@@ -359,22 +359,6 @@ static __always_inline enum ownership told_by_entry(const struct operation *note
 	return noted->map.id ? OURS : NOT_KNOWN;
 }
 
-/* The thread as the tracer's PID namespace numbers it; 0: not visible there. */
-static __always_inline __u32 visible_thread(struct task_struct *task)
-{
-	struct pid *pid;
-	struct upid *upid;
-
-	if (!pid_ns_level)
-		return task->pid;
-	pid = BPF_CORE_READ(task, thread_pid);
-	if (!pid || BPF_CORE_READ(pid, level) < pid_ns_level)
-		return 0;
-	upid = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
-	upid += pid_ns_level;
-	return BPF_CORE_READ(upid, nr);
-}
-
 /* `map` is NULL if the entry has read what it is. */
 static __always_inline void begin(struct operation *place, __u32 command, __u32 fd,
 				  struct bpf_map *map)
@@ -394,7 +378,7 @@ static __always_inline void begin(struct operation *place, __u32 command, __u32 
 		probe.begun++;
 	} else {
 		operation.begun.number = __sync_fetch_and_add(&begun, 1) + 1;
-		operation.begun.thread = visible_thread(task);
+		operation.begun.thread = visible_tid(task);
 	}
 	if (!keep(place, &operation) && operation.begun.number)
 		__sync_fetch_and_add(&unended, 1);
@@ -784,24 +768,19 @@ int BPF_PROG(expedited_refused, bool refused)
 	return 0;
 }
 
-static __always_inline int child_comes(struct task_struct *parent, struct task_struct *child)
-{
-	if (parent->tgid != child->tgid)
-		follow_fork(visible_tgid(parent), visible_tgid(child));
-	return 0;
-}
-
 /* Two places of one fork: a child that neither sees would not be traced. */
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *child)
 {
-	return child_comes(parent, child);
+	follow_fork(parent, child);
+	return 0;
 }
 
 SEC("?tp_btf/task_newtask")
 int BPF_PROG(process_forked_twin, struct task_struct *child)
 {
-	return child_comes(bpf_get_current_task_btf(), child);
+	follow_fork(bpf_get_current_task_btf(), child);
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";
