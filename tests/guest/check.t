@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `check` and the modes, held against /proc/kallsyms; grounds that refuse.
+# vm: add=/usr/bin/setpriv:/root/bin/limited
 # vm: smp=2 memory=1024 timeout=1200
 . ./lib.sh
 
@@ -51,6 +52,16 @@ refused() { # refused DESCRIPTION PATTERN COMMAND...
 echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd
 chmod 755 /root /root/bin
 refused "not root" "CAP_BPF" su -s /bin/sh nobody -c "PATH=$PATH lazyfault"
+without() { # without CAPABILITIES COMMAND...: as root who lacks these, and who may lock little memory
+	bounding=$1
+	shift
+	(ulimit -l 64 && exec limited --bounding-set "$bounding" "$@")
+}
+refused "root without CAP_BPF" "lacks CAP_BPF," without -bpf,-sys_admin lazyfault -d 0.1
+refused "root without CAP_PERFMON" "lacks CAP_PERFMON," without -perfmon,-sys_admin lazyfault -d 0.1
+without -sys_resource lazyfault -d 0.1 -j -o "$work/run.jsonl"
+is $? 0 "without CAP_SYS_RESOURCE: traced"
+is "$(start .counting)" exact "without CAP_SYS_RESOURCE: exactly"
 umount /sys/kernel/security 2>/dev/null
 mount -t securityfs none /sys/kernel/security
 if grep -q confidentiality /sys/kernel/security/lockdown 2>/dev/null; then
