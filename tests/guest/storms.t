@@ -78,21 +78,6 @@ kill -9 $tracer
 wait $tracer 2>/dev/null
 exactly "after a tracer that was killed in mid-storm" --pages 512 --threads 4
 
-# attached and detached under faults: stopped in a burst nothing is lost and no row comes twice
-once='(map(select(.type == "vma" and .span == "total")) as $rows
-| ($rows | map(select(.mmap.seen) | [.pid, .map.id, .start, .mmap.ns]) | length == (unique | length))
-  and ($rows | map(select(.faults.total == 0)) | length <= '"$(array_is_lazy && echo 1 || echo 100000)"')
-  and (map(select(.type == "summary").lost | add) == [0]))'
-began=$(cut -d. -f1 /proc/uptime)
-broken=0
-for i in $(seq "${ATTACHES:-10}"); do
-	lazyfault -q -j -d 0.01 >"$work/again.jsonl" 2>&1 || broken=$((broken + 1))
-	[ "$(jq -s "($invariants) and ($once)" "$work/again.jsonl")" = true ] || broken=$((broken + 1))
-done
-is $broken 0 "${ATTACHES:-10} times attached and detached under faults"
-echo "# in $(($(cut -d. -f1 /proc/uptime) - began)) s"
-exactly "after that" --pages 512 --threads 4
-
 # CPUs go and come in mid-storm
 if [ -e /sys/devices/system/cpu/cpu3/online ]; then
 	(
