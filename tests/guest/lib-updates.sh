@@ -62,23 +62,18 @@ within='
   | [.[] | select(.type == "update" and .span == "total")]
   | map(. as $row | $truth["\(.map.id)"] | $row.ns.sum <= .sum and $row.ns.max <= .max) | all'
 
-compared="(\$run | $rows), (\$truth | $truth), (\$run | ($invariants)),
-  ([\$truth] as \$truth | \$run | ($within)),
-  (\$run | map(select(.type == \"summary\").lost | add) | first)"
+compared="(\$run | $rows) as \$got | (\$truth | $truth) as \$expected
+| (\$got == \$expected), (\$run | ($invariants)), ([\$truth] as \$truth | \$run | ($within)),
+  (\$run | map(select(.type == \"summary\").lost | add) | first), $differences"
 
 agrees() { # agrees DESCRIPTION
 	held "$compared"
 	{
-		got='' expected='' sums='' inside='' lost=''
-		read -r got
-		read -r expected
-		read -r sums
-		read -r inside
-		read -r lost
-		is "$got" "$expected" "$1: calls and failures are those that were made"
-		is "$sums" true "$1: sums hold"
-		is "$inside" true "$1: no time is beyond the program's own clock"
-		is "$lost" 0 "$1: nothing lost"
+		next true "$1: calls and failures are those that were made"
+		next true "$1: sums hold"
+		next true "$1: no time is beyond the program's own clock"
+		next 0 "$1: nothing lost"
+		diag
 	} <"$work/held"
 }
 

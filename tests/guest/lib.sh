@@ -180,29 +180,33 @@ total() { # of the first VMA's total record
 	jq -sr "[.[] | select(.type == \"vma\" and .span == \"total\")][0] | $1" "$work/run.jsonl"
 }
 
+# What two lists of rows do not have in common, for who reads a failure.
+differences='if $got == $expected then empty
+  else "only traced:", ($got - $expected)[:20], "only done:", ($expected - $got)[:20] end'
+
 # The whole account: rows, sums, losses. One jq for all of it: to start takes it longest.
 compared="(\$run | $rows) as \$got | (\$truth | $truth) as \$expected
 | (\$got == \$expected), (\$run | ($invariants)),
-  (\$run | map(select(.type == \"summary\").lost | add) | first),
-  if \$got == \$expected then empty
-  else \"only traced:\", (\$got - \$expected)[:20], \"only done:\", (\$expected - \$got)[:20] end"
+  (\$run | map(select(.type == \"summary\").lost | add) | first), $differences"
 
-# Each line of this is of one check; what follows them tells more of the first.
+# Leaves what jq makes of both accounts: `next` holds a line of it against what is expected.
 held() { # held FILTER
 	jq -nc --slurpfile run "$work/run.jsonl" --slurpfile truth "$work/truth.jsonl" "$1" >"$work/held"
+}
+
+# A line that is missing, as where jq failed, is never what is expected.
+next() { # next EXPECTED DESCRIPTION: its input is what held() left
+	read -r line
+	is "${line:-nothing}" "$1" "$2"
 }
 
 agrees() { # agrees DESCRIPTION
 	held "$compared"
 	{
-		same='' sums='' lost=''
-		read -r same
-		read -r sums
-		read -r lost
-		is "$same" true "$1: rows are what the workload did"
+		next true "$1: rows are what the workload did"
+		next true "$1: sums hold"
+		next 0 "$1: nothing lost"
 		diag
-		is "$sums" true "$1: sums hold"
-		is "$lost" 0 "$1: nothing lost"
 	} <"$work/held"
 }
 
@@ -220,8 +224,9 @@ exactly() { # exactly DESCRIPTION WORKLOAD OPTIONS
 installed='[.[] | select(.type == "vma" and .span == "total") | [.pid, .map.id, .start, .end, .installed_pages]] | sort'
 present='[.[] | select(.type == "vma") | [.pid, .map_id, .start, .end, .installed]] | sort'
 
-foretold="(\$run | $installed), (\$truth | $present), (\$run | ($invariants)),
-  (\$run | map(select(.type == \"summary\").lost | add) | first)"
+foretold="(\$run | $installed) as \$got | (\$truth | $present) as \$expected
+| (\$got == \$expected), (\$run | ($invariants)),
+  (\$run | map(select(.type == \"summary\").lost | add) | first), $differences"
 
 brought() { # brought DESCRIPTION WORKLOAD OPTIONS: nothing may be lost
 	description=$1
@@ -229,13 +234,9 @@ brought() { # brought DESCRIPTION WORKLOAD OPTIONS: nothing may be lost
 	traced -- "$@" || fail "$description: traced"
 	held "$foretold"
 	{
-		got='' expected='' sums='' lost=''
-		read -r got
-		read -r expected
-		read -r sums
-		read -r lost
-		is "$got" "$expected" "$description: pages are those of the page table"
-		is "$sums" true "$description: sums hold"
-		is "$lost" 0 "$description: nothing lost"
+		next true "$description: pages are those of the page table"
+		next true "$description: sums hold"
+		next 0 "$description: nothing lost"
+		diag
 	} <"$work/held"
 }
