@@ -139,7 +139,12 @@ $(SAN)/src/%.o: src/%.c | $(SKELETONS)
 $(SAN)/test_%: tests/unit/test_%.c $(SOURCES:src/%.c=$(SAN)/src/%.o)
 	$(say) TEST $@
 	$(Q)$(CLANG) $(SAN_CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP $(filter %.c %.o,$^) -o $@ \
-		-lcmocka $(LIB_LIBS)
+		-lcmocka $(LIB_LIBS) $(TEST_LDFLAGS)
+
+# One test lets allocations fail.
+$(SAN)/test_allocations: TEST_LDFLAGS = \
+	$(addprefix -Wl$(comma)--wrap=,malloc calloc realloc strdup vasprintf open_memstream)
+comma := ,
 
 # Runs every test by prove; PROVE_FLAGS=-v shows each. Guest tests boot one
 # guest each, with the kernel that KERNEL names (see tools/vm/kernel).

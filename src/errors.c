@@ -42,10 +42,9 @@ static void print_line(const char *format, va_list args)
 	char *text, *shown;
 
 	if (vasprintf(&text, format, args) < 0)
-		return;
-	shown = printable_copy(text, false);
-	if (shown)
-		fprintf(stderr, "lazyfault: %s\n", shown);
+		text = NULL;
+	shown = text ? printable_copy(text, false) : NULL;
+	fprintf(stderr, "lazyfault: %s\n", shown ? shown : "out of memory, even for a message");
 	free(shown);
 	free(text);
 }

@@ -48,7 +48,7 @@ struct run_sums {
 struct series {
 	struct map_identity map;
 	uint32_t pid;
-	char comm[MODEL_COMM_BYTES];
+	char *map_name, *comm;	/* valid UTF-8 */
 	struct sums intervals, totals;
 	struct sums shown;	/* the most that was written: never goes back */
 };
@@ -63,7 +63,7 @@ struct openmetrics {
 	uint32_t slots[SLOTS];		/* by map and process; 0: free */
 	struct run_sums intervals, shown;
 	struct run_start start;
-	char *version, *kernel;		/* copies, as it is written long after the start */
+	char *version, *kernel;		/* valid UTF-8; NULL before the start */
 	bool said;			/* that it could not be written */
 };
 
@@ -168,20 +168,19 @@ static struct series *find_series(struct openmetrics *metrics, const struct vma_
 		*slot = (uint32_t)(metrics->count - 1);
 		series->map = vma->map;
 		series->pid = pid;
-		memcpy(series->comm, vma->comm, sizeof(series->comm));
-		return series;
+		series->map_name = printable_utf8(vma->map.name);
+		series->comm = printable_utf8(vma->comm);
+		return series->map_name && series->comm ? series : NULL;
 	}
 }
 
 /* ---- the text format ---- */
 
-/* A string in quotes, escaped, and valid UTF-8 whatever it was. */
+/* A string in quotes, escaped. What can fail was done before: no label may be left out. */
 static void put_string(FILE *out, const char *text)
 {
-	char *valid = printable_utf8(text);
-
 	fputc('"', out);
-	for (const char *at = valid ? valid : ""; *at; at++) {
+	for (const char *at = text; *at; at++) {
 		if (*at == '\n')
 			fputs("\\n", out);
 		else if (*at == '\\' || *at == '"')
@@ -190,7 +189,6 @@ static void put_string(FILE *out, const char *text)
 			fputc(*at, out);
 	}
 	fputc('"', out);
-	free(valid);
 }
 
 /* Nanoseconds as seconds, to the last digit. */
@@ -215,7 +213,7 @@ static void put_labels(const struct openmetrics *metrics, FILE *out, const struc
 		fprintf(out, "{map_id=\"%" PRIu32 "\"", series->map.id);
 	if (!rest) {
 		fputs(",map_name=", out);
-		put_string(out, series->map.name);
+		put_string(out, series->map_name);
 		fputs(",map_type=", out);
 		put_string(out, series->map.type ? series->map.type : "");
 	}
@@ -426,8 +424,12 @@ static void metrics_start(struct sink *sink, const struct run_start *start)
 	struct openmetrics *metrics = (struct openmetrics *)sink;
 
 	metrics->start = *start;
-	metrics->version = start->version ? strdup(start->version) : NULL;
-	metrics->kernel = start->kernel ? strdup(start->kernel) : NULL;
+	metrics->version = printable_utf8(start->version ? start->version : "");
+	metrics->kernel = printable_utf8(start->kernel ? start->kernel : "");
+	if (!metrics->version || !metrics->kernel) {
+		sink->failed = true;
+		sink->error = ENOMEM;
+	}
 }
 
 static void metrics_vma(struct sink *sink, const struct vma_report *vma)
@@ -494,8 +496,11 @@ static void metrics_free(struct sink *sink)
 {
 	struct openmetrics *metrics = (struct openmetrics *)sink;
 
-	for (size_t i = 0; i < metrics->count; i++)
+	for (size_t i = 0; i < metrics->count; i++) {
+		free(metrics->series[i]->map_name);
+		free(metrics->series[i]->comm);
 		free(metrics->series[i]);
+	}
 	free(metrics->series);
 	replace_free(metrics->replace);
 	free(metrics->version);
