@@ -10,6 +10,7 @@
 #define BUCKET_WAYS 8
 #define HINTS_SHIFT 15		/* twice as many as VMAs by default */
 #define LEFT_OUT_SHIFT 13
+#define CLOSED_BY_WALK_SHIFT 10
 #define STATS_CPUS 128		/* a power of two; CPUs above share */
 #define INSERT_LOCKS 64		/* a power of two */
 #define FAULT_SLOTS_SHIFT 13

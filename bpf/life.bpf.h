@@ -150,12 +150,16 @@ static __noinline int meet_at_close(struct vm_area_struct *vma)
 	return 0;
 }
 
-/* The first of two twins: the second could not tell a VMA that has been retired. */
+/*
+ * The first of two twins: the second could not tell a VMA that has been retired.
+ * One whose process was held up on the way here the walk may have taken for gone:
+ * it has had its row.
+ */
 static __always_inline int close_entered(struct vm_area_struct *vma)
 {
 	__u32 index;
 
-	if (!find_index(vma, &index))
+	if (!find_index(vma, &index) && *closed_by_walk_at(mix(vma)) != (__u64)vma)
 		meet_at_close(vma);
 	return retire(vma, true);
 }

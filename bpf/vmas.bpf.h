@@ -86,6 +86,9 @@ __u32 hints[1 << HINTS_SHIFT];
 /* In the same way VMAs that the filters leave out: these have no entry. */
 __u64 left_out[1 << LEFT_OUT_SHIFT];
 
+/* VMAs that the walk took for gone, by the hash of their addresses: see close_entered(). */
+__u64 closed_by_walk[1 << CLOSED_BY_WALK_SHIFT];
+
 /* Last in, first out, so that used indexes stay low and walks short. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
@@ -143,6 +146,11 @@ static __always_inline void count(__u64 *counter)
 static __always_inline __u32 bucket_of(__u64 mixed)
 {
 	return (__u32)(mixed >> 32) & bucket_mask;
+}
+
+static __always_inline __u64 *closed_by_walk_at(__u64 mixed)
+{
+	return &closed_by_walk[mixed >> (64 - CLOSED_BY_WALK_SHIFT)];
 }
 
 /* The way of a bucket that holds vma, or -1. */
@@ -463,6 +471,8 @@ static __noinline int retire(struct vm_area_struct *vma, bool closes)
 	struct vma_entry *entry;
 	__u32 index;
 
+	if (*closed_by_walk_at(mix(vma)) == (__u64)vma)
+		*closed_by_walk_at(mix(vma)) = 0;
 	if (!find_index(vma, &index))
 		return 0;
 	remove_key(bucket_of(mix(vma)), (__u64)vma, index);

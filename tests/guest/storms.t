@@ -41,7 +41,9 @@ if array_is_lazy; then
 fi
 traced --max-vmas=32768 -- --pages 1 --vmas 20000
 agrees "20,000 VMAs in a larger table"
-exactly "10,000 processes that map, touch and exit" --pages 2 --processes 10000 --parallel 4
+# the walk looks at VMAs that are on their way out, again and again: none may have two rows
+traced 0.05 -- --pages 2 --processes 10000 --parallel 4
+agrees "10,000 processes that map, touch and exit"
 traced --ring-size=4K -- --pages 65536 --populate
 agrees "MAP_POPULATE of 256 MiB, the smallest ring"
 traced --ring-size=4K -- --pages 2 --rounds 3000
