@@ -24,6 +24,8 @@
 #define DEFAULT_RING_BYTES (1 << 20)
 #define USES 16
 #define ORDER_TRIES 50
+#define ASK_TRIES 100
+#define ASK_PAUSE_US 20000
 #define BATCH_TRIES 3
 #define RUNNING_TRIES 20	/* a millisecond each */
 
@@ -277,15 +279,30 @@ static void find_order(struct update_tracer *tracer, const struct own_maps *own)
 	skeleton->bss->probe.first = 1;
 }
 
-/* What one update of one element did. False if the programs did not see it. */
+/*
+ * Whether the programs see an update. While another tracer attaches to the same
+ * function they may miss some: only who never sees one is blind.
+ */
+static bool update_is_seen(const struct probe *probe, const struct own_maps *own)
+{
+	const __u32 zero = 0;
+
+	for (int i = 0; i < ASK_TRIES; i++) {
+		if (bpf_map_update_elem(own->outer, &zero, &own->inner, BPF_ANY))
+			return false;
+		if (probe->seen)
+			return true;
+		usleep(ASK_PAUSE_US);
+	}
+	return false;
+}
+
+/* What an update of one element did. False if the programs do not see any. */
 static bool ask_update(struct update_tracer *tracer, const struct own_maps *own)
 {
 	const struct probe *probe = &tracer->skeleton->bss->probe;
-	const __u32 zero = 0;
 
-	if (bpf_map_update_elem(own->outer, &zero, &own->inner, BPF_ANY))
-		return false;
-	if (!probe->seen)
+	if (!update_is_seen(probe, own))
 		return false;
 	if (sees_waits(tracer->skeleton))
 		tracer->asks = tracer->waits = "none";
