@@ -240,9 +240,9 @@ bench-overhead:
 .PHONY: check-overhead
 check-overhead:
 	$(Q)tools/setup build vm bench
-	$(Q)$(MAKE) $(BENCH_OVERHEAD)
+	$(Q)$(MAKE) $(BENCH_OVERHEAD) $(GUEST_PROGRAMS)
 	$(Q)BUILD='$(abspath $(BUILD))' tools/bench/run-overhead --check --around fault-around
-	$(Q)$(PROVE) $(PROVE_FLAGS) --exec tools/vm/run-test $(wildcard tests/overhead/*.t)
+	$(Q)BUILD='$(abspath $(BUILD))' $(PROVE) $(PROVE_FLAGS) --exec tools/vm/run-test $(wildcard tests/overhead/*.t)
 
 ## make check-readme   runs README's commands as written and compares what they print
 .PHONY: check-readme

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Attaches an empty program to a function's entry and another to its exit,
- * says "attached" and waits for SIGINT: the yardstick of tools/bench/overhead.
+ * Attaches programs that do nothing to functions, says "attached" and waits for
+ * SIGINT: the yardstick of tools/bench/overhead.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -24,14 +24,32 @@ static void aim(struct bpf_program *program, const char *function)
 	}
 }
 
+static void aim_at(struct empty_pair_bpf *skeleton, const char *how, const char *function)
+{
+	if (!strcmp(how, "pair")) {
+		aim(skeleton->progs.empty_entry, function);
+		aim(skeleton->progs.empty_exit, function);
+	} else if (!strcmp(how, "clocks")) {
+		aim(skeleton->progs.clock_entry, function);
+		aim(skeleton->progs.clock_exit, function);
+	} else if (!strcmp(how, "entry")) {
+		aim(skeleton->progs.lone_entry, function);
+	} else {
+		fprintf(stderr, "empty-pair: '%s' is not pair, clocks or entry\n", how);
+		exit(64);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct empty_pair_bpf *skeleton;
 	sigset_t signals;
 	int signal;
 
-	if (argc < 2) {
-		fprintf(stderr, "Usage: empty-pair FUNCTION [entry]\n");
+	if (argc < 3 || argc % 2 == 0) {
+		fprintf(stderr, "Usage: empty-pair pair|clocks|entry FUNCTION...\n"
+			"pair: on the function's entry and exit; clocks: the same, and each reads\n"
+			"the clock; entry: on its entry\n");
 		return 64;
 	}
 	sigemptyset(&signals);
@@ -44,9 +62,8 @@ int main(int argc, char **argv)
 		perror("empty-pair: open");
 		return 1;
 	}
-	aim(skeleton->progs.empty_entry, argv[1]);
-	if (argc == 2)
-		aim(skeleton->progs.empty_exit, argv[1]);
+	for (int i = 1; i < argc; i += 2)
+		aim_at(skeleton, argv[i], argv[i + 1]);
 	if (empty_pair_bpf__load(skeleton) || empty_pair_bpf__attach(skeleton)) {
 		perror("empty-pair: load or attach");
 		return 1;
