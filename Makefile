@@ -138,7 +138,7 @@ $(SAN)/src/%.o: src/%.c | $(SKELETONS)
 
 $(SAN)/test_%: tests/unit/test_%.c $(SOURCES:src/%.c=$(SAN)/src/%.o)
 	$(say) TEST $@
-	$(Q)$(CLANG) $(SAN_CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP $(filter %.c %.o,$^) -o $@ \
+	$(Q)$(CLANG) $(SAN_CFLAGS) $(PROGRAM_CFLAGS) -MMD -MP $< $(filter %.o,$^) -o $@ \
 		-lcmocka $(LIB_LIBS) $(TEST_LDFLAGS)
 
 # One test lets allocations fail.
