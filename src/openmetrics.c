@@ -48,7 +48,7 @@ struct run_sums {
 struct series {
 	struct map_identity map;
 	uint32_t pid;
-	char *map_name, *comm;	/* valid UTF-8 */
+	char *map_name, *map_type, *comm;	/* valid UTF-8 */
 	struct sums intervals, totals;
 	struct sums shown;	/* the most that was written: never goes back */
 };
@@ -169,8 +169,9 @@ static struct series *find_series(struct openmetrics *metrics, const struct vma_
 		series->map = vma->map;
 		series->pid = pid;
 		series->map_name = printable_utf8(vma->map.name);
+		series->map_type = printable_utf8(vma->map.type ? vma->map.type : "");
 		series->comm = printable_utf8(vma->comm);
-		return series->map_name && series->comm ? series : NULL;
+		return series->map_name && series->map_type && series->comm ? series : NULL;
 	}
 }
 
@@ -215,7 +216,7 @@ static void put_labels(const struct openmetrics *metrics, FILE *out, const struc
 		fputs(",map_name=", out);
 		put_string(out, series->map_name);
 		fputs(",map_type=", out);
-		put_string(out, series->map.type ? series->map.type : "");
+		put_string(out, series->map_type);
 	}
 	if (metrics->per_process && rest) {
 		fputs(",pid=\"\",comm=\"\"", out);
@@ -498,6 +499,7 @@ static void metrics_free(struct sink *sink)
 
 	for (size_t i = 0; i < metrics->count; i++) {
 		free(metrics->series[i]->map_name);
+		free(metrics->series[i]->map_type);
 		free(metrics->series[i]->comm);
 		free(metrics->series[i]);
 	}
