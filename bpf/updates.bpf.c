@@ -26,8 +26,11 @@
  * One kind of program the kernel never skips: an LSM's, since Linux 6.2. Where
  * the LSM "bpf" is on, operation_begun() sees each operation, before the kernel
  * looks for the map. Then the operations that no exit reported are counted one
- * by one. Elsewhere their number follows from how often the kernel skipped the
- * programs at the exit, whoever called bpf(2): it is the most that there can be.
+ * by one. Elsewhere an entry is the beginning, and entries may be skipped, too:
+ * to what began and did not end comes how often the kernel skipped the programs
+ * at the exit, whoever called bpf(2). The sum is the most that there can be. The
+ * beginnings are needed: where another tracer attaches meanwhile, calls that
+ * sleep in bpf(2) return past all programs at its exit, and nothing counts that.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -111,7 +114,7 @@ struct {
 __u64 ring_full;	/* operations that found it so */
 __u64 rescued;		/* exits that the second program saw and the first did not */
 __u64 unmarked;		/* operations left out, as there was no memory for their mark */
-__u64 begun, ended;	/* operations that operation_begun() saw, and of these the reported */
+__u64 begun, ended;	/* operations that were seen to begin, and of these those that ended */
 __u64 unended;		/* of these, whose thread has begun another one */
 __u32 tracing;		/* set by the loader while operations are to be noted */
 __u32 by_begun;		/* set by the loader: operation_begun() sees all of them */
@@ -309,6 +312,17 @@ static __always_inline bool keep(struct operation *place, const struct operation
 	return !bpf_map_update_elem(&operations, &thread, operation, BPF_ANY);
 }
 
+/* Counts an operation that has begun, whose end is to be seen. */
+static __always_inline void number(struct begun *operation)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (is_own(task))
+		return;
+	operation->number = __sync_fetch_and_add(&begun, 1) + 1;
+	operation->thread = visible_tid(task);
+}
+
 static __always_inline int enter(__u64 *ctx)
 {
 	struct operation *place, operation = {};
@@ -324,7 +338,10 @@ static __always_inline int enter(__u64 *ctx)
 	if (place)
 		close_earlier(place);
 	note(ctx, &operation);
-	keep(place, &operation);
+	if (!by_begun && operation.phase == PHASE_ENTERED)
+		number(&operation.begun);
+	if (!keep(place, &operation) && operation.begun.number)
+		__sync_fetch_and_add(&unended, 1);
 	return 0;
 }
 
@@ -363,7 +380,6 @@ static __always_inline enum ownership told_by_entry(const struct operation *note
 static __always_inline void begin(struct operation *place, __u32 command, __u32 fd,
 				  struct bpf_map *map)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct operation operation = {};
 
 	if (place && was_noted(place, command, fd))
@@ -374,12 +390,9 @@ static __always_inline void begin(struct operation *place, __u32 command, __u32 
 	operation.noted = false;
 	if (map)
 		read_facts(&operation.map, map);
-	if (is_own(task)) {
+	if (is_own(bpf_get_current_task_btf()))
 		probe.begun++;
-	} else {
-		operation.begun.number = __sync_fetch_and_add(&begun, 1) + 1;
-		operation.begun.thread = visible_tid(task);
-	}
+	number(&operation.begun);
 	if (!keep(place, &operation) && operation.begun.number)
 		__sync_fetch_and_add(&unended, 1);
 }
@@ -613,11 +626,14 @@ static __always_inline int leave(__u64 *ctx, __u32 program)
 	struct operation *operation;
 	bool other;
 
-	if (by_begun)
-		return concerns_us(ctx) ? leave_begun(ctx, program, now) : 0;
-	if (!may_begin(ctx))
+	if (!concerns_us(ctx))
 		return 0;
+	if (by_begun)
+		return leave_begun(ctx, program, now);
 	operation = thread_operation();
+	/* once nothing is begun any more, what has begun still ends */
+	if (!may_begin(ctx) && !(operation && operation->begun.number))
+		return 0;
 	if (operation && is_dealt_with(operation, program))
 		return 0;
 	if (probe.first && program != probe.first)

@@ -509,7 +509,7 @@ static struct losses losses_now(struct update_tracer *tracer)
 		losses.recursion_at_most = begins_skipped(tracer) > 0;
 		return losses;
 	}
-	losses.recursion += exits_skipped(tracer);
+	losses.recursion += exits_skipped(tracer) + bss->unended;
 	/* a skipped run can turn out to be rescued: never below what was said */
 	if (losses.recursion < tracer->said)
 		losses.recursion = tracer->said;
@@ -610,7 +610,7 @@ static void detach_exits(struct update_tracer *tracer, uint64_t *under_way, bool
 	struct begun begun;
 
 	found.threads = calloc(found.room, sizeof(*found.threads));
-	if (skeleton->bss->by_begun && value && found.threads)
+	if (value && found.threads)
 		find_under_way(tracer, value, &found);
 	bpf_link__destroy(skeleton->links.operation_exit);
 	bpf_link__destroy(skeleton->links.operation_exit_2);
@@ -637,13 +637,11 @@ static void detach_and_settle(struct update_tracer *tracer)
 	*final = losses_now(tracer);
 	detach_exits(tracer, &under_way, &uncertain);
 	final->ring_full = bss->ring_full;
-	if (!bss->by_begun)
-		return;
 	unended = bss->begun - bss->ended;
 	unended = unended > under_way ? unended - under_way : 0;
 	if (unended > bss->unended)
 		final->recursion += unended - bss->unended;
-	final->recursion_at_most |= uncertain && final->recursion;
+	final->recursion_at_most |= (uncertain || !bss->by_begun) && final->recursion;
 }
 
 void update_tracer_detach(struct update_tracer *tracer)
@@ -653,8 +651,7 @@ void update_tracer_detach(struct update_tracer *tracer)
 	if (!skeleton || tracer->detached)
 		return;
 	/* nothing begins any more that would not be seen to end */
-	if (skeleton->bss->by_begun)
-		skeleton->bss->tracing = 0;
+	skeleton->bss->tracing = 0;
 	/* first of all the exits: taking one off lasts, and entries would be missed meanwhile */
 	detach_and_settle(tracer);
 	tracer->detached = true;
