@@ -509,7 +509,7 @@ static __always_inline void fill(struct update_record *record, __u64 *ctx,
 	fill_who(record, map);
 }
 
-/* `operation` is NULL if its entries were skipped. */
+/* `operation`: NULL if its entries were skipped; without a start if only operation_begun() saw it. */
 static __always_inline void report(__u64 *ctx, const struct map_facts *map,
 				   const struct operation *operation, __u64 now)
 {
@@ -517,7 +517,7 @@ static __always_inline void report(__u64 *ctx, const struct map_facts *map,
 
 	if (is_own(bpf_get_current_task_btf())) {
 		fill(&probe.last, ctx, map);
-		if (operation)
+		if (operation && operation->start)
 			fill_times(&probe.last, operation, now);
 		probe.seen++;
 		return;
@@ -528,7 +528,7 @@ static __always_inline void report(__u64 *ctx, const struct map_facts *map,
 		return;
 	}
 	fill(record, ctx, map);
-	if (operation)
+	if (operation && operation->start)
 		fill_times(record, operation, now);
 	bpf_ringbuf_submit(record, wakeup_flag());
 }
@@ -565,8 +565,7 @@ static __always_inline void exit_paired(__u64 *ctx, struct operation *operation,
 			return;
 		read_facts(&operation->map, target.map);
 	}
-	/* without a start if only operation_begun() saw it begin */
-	report(ctx, &operation->map, operation->start ? operation : NULL, now);
+	report(ctx, &operation->map, operation, now);
 }
 
 static __always_inline void end(struct operation *operation, __u32 program)
@@ -620,31 +619,47 @@ static __always_inline bool is_dealt_with(struct operation *operation, __u32 pro
 	return true;
 }
 
+/* The first program at this exit was skipped, if there are two. */
+static __always_inline void note_rescue(__u32 program)
+{
+	if (probe.first && program != probe.first)
+		__sync_fetch_and_add(&rescued, 1);
+}
+
+static __always_inline int leave_paired(__u64 *ctx, struct operation *operation, __u32 program,
+					__u64 now)
+{
+	bool other;
+
+	/* once nothing is begun any more, what has begun still ends */
+	if ((!operation->begun.number && !may_begin(ctx)) || is_dealt_with(operation, program))
+		return 0;
+	note_rescue(program);
+	other = is_other(operation, ctx);
+	if (!other && !pairs(operation, ctx))
+		return exit_alone(ctx, program);
+	end(operation, program);
+	if (!other)
+		exit_paired(ctx, operation, now);
+	return 0;
+}
+
 static __always_inline int leave(__u64 *ctx, __u32 program)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct operation *operation;
-	bool other;
 
 	if (!concerns_us(ctx))
 		return 0;
 	if (by_begun)
 		return leave_begun(ctx, program, now);
 	operation = thread_operation();
-	/* once nothing is begun any more, what has begun still ends */
-	if (!may_begin(ctx) && !(operation && operation->begun.number))
+	if (operation)
+		return leave_paired(ctx, operation, program, now);
+	if (!may_begin(ctx))
 		return 0;
-	if (operation && is_dealt_with(operation, program))
-		return 0;
-	if (probe.first && program != probe.first)
-		__sync_fetch_and_add(&rescued, 1);
-	other = operation && is_other(operation, ctx);
-	if (!operation || (!other && !pairs(operation, ctx)))
-		return exit_alone(ctx, program);
-	end(operation, program);
-	if (!other)
-		exit_paired(ctx, operation, now);
-	return 0;
+	note_rescue(program);
+	return exit_alone(ctx, program);
 }
 
 SEC("?fexit/__sys_bpf")
