@@ -562,6 +562,9 @@ static void take_save(struct parse *parse, const struct option_entry *entry, cha
 static void take_openmetrics(struct parse *parse, const struct option_entry *entry, char *value)
 {
 	parse->options->openmetrics = take_path(parse, entry, value);
+	if (!strcmp(value, "-") || !strcmp(value, "/dev/stdout"))
+		value_failure(parse, entry, value, "metrics need a file, which is replaced as a "
+			      "whole each time");
 }
 
 static int parse_time(const char *text, double *seconds)

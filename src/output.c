@@ -91,12 +91,25 @@ FILE *output_open_for(const char *option, const char *path, char *message, size_
 	return out;
 }
 
+static bool is_one_file(const struct stat *one, const struct stat *other)
+{
+	return S_ISREG(one->st_mode) && one->st_dev == other->st_dev &&
+	       one->st_ino == other->st_ino;
+}
+
 bool output_is_same(FILE *a, FILE *b)
 {
 	struct stat one, other;
 
-	return !fstat(fileno(a), &one) && !fstat(fileno(b), &other) && S_ISREG(one.st_mode) &&
-	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+	return !fstat(fileno(a), &one) && !fstat(fileno(b), &other) && is_one_file(&one, &other);
+}
+
+bool output_is_at(FILE *file, const char *path)
+{
+	struct stat one, other;
+
+	return path && !fstat(fileno(file), &one) && !stat(path, &other) &&
+	       is_one_file(&one, &other);
 }
 
 int output_error(FILE *out)

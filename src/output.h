@@ -18,6 +18,8 @@ FILE *output_open(const char *path, char *message, size_t message_bytes);
 FILE *output_open_for(const char *option, const char *path, char *message, size_t message_bytes);
 /* Both are one plain file. */
 bool output_is_same(FILE *a, FILE *b);
+/* The same of what path (NULL: no) leads to. */
+bool output_is_at(FILE *file, const char *path);
 /*
  * The errno of a write to it that failed before, which stdio does not keep:
  * EPIPE where nobody reads it any more, else EIO.

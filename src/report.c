@@ -350,13 +350,14 @@ static FILE *open_capture(const char *path, char *message)
 	return in;
 }
 
-/* The capture would be emptied before it is read. */
-static bool is_same_file(FILE *in, const char *output)
+/* The capture would be emptied before it is read, or replaced. */
+static bool would_lose(FILE *in, const char *option, const char *path, char *message)
 {
-	struct stat from, to;
-
-	return output && !fstat(fileno(in), &from) && !stat(output, &to) &&
-	       S_ISREG(from.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino;
+	if (!output_is_at(in, path))
+		return false;
+	snprintf(message, MESSAGE_BYTES, "--%s=%s: is the capture itself; name another file",
+		 option, path);
+	return true;
 }
 
 static int set_up(struct report *report, FILE **out, char *message)
@@ -368,11 +369,9 @@ static int set_up(struct report *report, FILE **out, char *message)
 	if (!report->in)
 		return -EIO;
 	report->in_is_file = !fstat(fileno(report->in), &status) && S_ISREG(status.st_mode);
-	if (is_same_file(report->in, options->output)) {
-		snprintf(message, MESSAGE_BYTES, "--output=%s: is the capture itself; name "
-			 "another file", options->output);
+	if (would_lose(report->in, "output", options->output, message) ||
+	    would_lose(report->in, "openmetrics", options->openmetrics, message))
 		return -EINVAL;
-	}
 	report->capture = capture_new();
 	report->rows = rows_new();
 	report->update_sums = update_sums_new();

@@ -9,6 +9,7 @@
 
 #include "html.h"
 #include "openmetrics.h"
+#include "output.h"
 #include "options.h"
 #include "sink.h"
 
@@ -150,6 +151,20 @@ static struct sink *open_first(const struct options *options, bool intervals, FI
 	return text_sink_new(out, &text);
 }
 
+/* The metrics take the place of the file that is there: of no other output. */
+static struct sink *open_metrics(const struct options *options, FILE *out, FILE *saved,
+				 char *message, size_t message_bytes)
+{
+	const char *path = options->openmetrics;
+
+	if (output_is_at(out, path) || (saved && output_is_at(saved, path))) {
+		snprintf(message, message_bytes, "--openmetrics=%s: the %s goes there too; name "
+			 "another file", path, output_is_at(out, path) ? "report" : "capture");
+		return NULL;
+	}
+	return openmetrics_sink_new(path, options->per_process, message, message_bytes);
+}
+
 struct sink *sinks_open(const struct options *options, bool intervals, FILE *out, FILE *saved,
 			char *message, size_t message_bytes)
 {
@@ -165,8 +180,7 @@ struct sink *sinks_open(const struct options *options, bool intervals, FILE *out
 			sink = NULL;
 	}
 	if (sink && options->openmetrics) {
-		metrics = openmetrics_sink_new(options->openmetrics, options->per_process,
-					       message, message_bytes);
+		metrics = open_metrics(options, out, saved, message, message_bytes);
 		if (!metrics) {
 			sink_free(sink);
 			return NULL;
