@@ -58,8 +58,9 @@ await grep -q '"type":"start"' "$work/run.jsonl"
 touch "$work/go"
 wait
 lazyfault report "$work/run.jsonl" >"$work/again"
-timeless() {
-	grep -v '^    \[' "$1" | tr -s ' \n' ' ' | sed -E 's/[0-9.]+ (ns|us|ms|s)\>/TIME/g; s/[<>]?[0-9]+ %/PART/g'
+timeless() { # a paragraph a line, sorted: which row took longest is a matter of times, too
+	grep -v '^    \[' "$1" | awk -v RS= '{ gsub(/[ \n]+/, " "); print }' |
+		sed -E 's/[0-9.]+ (ns|us|ms|s)\>/TIME/g; s/[<>]?[0-9]+ %/PART/g' | sort
 }
 is "$(timeless "$work/again")" "$(timeless "$work/live")" "a capture is printed as live tracing prints"
 is "$(jq -s '[.[] | select(.type == "update" and .span == "total").calls] | add' "$work/run.jsonl")" 244 \
