@@ -181,7 +181,6 @@ static __always_inline int account_installed(struct vma_entry *entry, struct vm_
 	return with_time ? account_short_time(counts, elapsed) : 0;
 }
 
-
 static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
 {
 	return place_in(fault_slots, vmf, FAULT_SLOTS_SHIFT, sizeof(struct fault_slot));

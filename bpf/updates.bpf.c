@@ -300,16 +300,16 @@ static __always_inline void close_earlier(struct operation *earlier)
 	earlier->begun.number = 0;
 }
 
-/* Whether there was memory for it. */
-static __always_inline bool keep(struct operation *place, const struct operation *operation)
+/* One for which there is no memory will not be seen to end. */
+static __always_inline void keep(struct operation *place, const struct operation *operation)
 {
 	__u32 thread = (__u32)bpf_get_current_pid_tgid();
 
-	if (place) {
+	if (place)
 		*place = *operation;
-		return true;
-	}
-	return !bpf_map_update_elem(&operations, &thread, operation, BPF_ANY);
+	else if (bpf_map_update_elem(&operations, &thread, operation, BPF_ANY) &&
+		 operation->begun.number)
+		__sync_fetch_and_add(&unended, 1);
 }
 
 /* Counts an operation that has begun, whose end is to be seen. */
@@ -340,8 +340,7 @@ static __always_inline int enter(__u64 *ctx)
 	note(ctx, &operation);
 	if (!by_begun && operation.phase == PHASE_ENTERED)
 		number(&operation.begun);
-	if (!keep(place, &operation) && operation.begun.number)
-		__sync_fetch_and_add(&unended, 1);
+	keep(place, &operation);
 	return 0;
 }
 
@@ -393,8 +392,7 @@ static __always_inline void begin(struct operation *place, __u32 command, __u32 
 	if (is_own(bpf_get_current_task_btf()))
 		probe.begun++;
 	number(&operation.begun);
-	if (!keep(place, &operation) && operation.begun.number)
-		__sync_fetch_and_add(&unended, 1);
+	keep(place, &operation);
 }
 
 /* Its attributes are the kernel's copy: bpf(2) does with these what it does. */
