@@ -15,6 +15,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "printable.h"
 
 #ifndef LAZYFAULT_VERSION
@@ -554,7 +555,7 @@ static void take_output(struct parse *parse, const struct option_entry *entry, c
 static void take_save(struct parse *parse, const struct option_entry *entry, char *value)
 {
 	parse->options->save = take_path(parse, entry, value);
-	if (!strcmp(value, "-") || !strcmp(value, "/dev/stdout"))
+	if (output_is_stdout(value))
 		value_failure(parse, entry, value, "standard output has the report; a capture "
 			      "there is what -j prints");
 }
@@ -562,7 +563,7 @@ static void take_save(struct parse *parse, const struct option_entry *entry, cha
 static void take_openmetrics(struct parse *parse, const struct option_entry *entry, char *value)
 {
 	parse->options->openmetrics = take_path(parse, entry, value);
-	if (!strcmp(value, "-") || !strcmp(value, "/dev/stdout"))
+	if (output_is_stdout(value))
 		value_failure(parse, entry, value, "metrics need a file, which is replaced as a "
 			      "whole each time");
 }

@@ -18,7 +18,7 @@ static bool is_null_device(const struct stat *status)
 	return S_ISCHR(status->st_mode) && status->st_rdev == makedev(1, 3);
 }
 
-static bool is_stdout(const char *path)
+bool output_is_stdout(const char *path)
 {
 	return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
@@ -71,7 +71,7 @@ FILE *output_open_for(const char *option, const char *path, char *message, size_
 	FILE *out = NULL;
 	int error, fd = -1;
 
-	if (is_stdout(path))
+	if (output_is_stdout(path))
 		return stdout;
 	error = place_find(&place, path);
 	if (error)

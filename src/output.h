@@ -16,6 +16,8 @@
 FILE *output_open(const char *path, char *message, size_t message_bytes);
 /* The same for another option than "output", by which the message names it. */
 FILE *output_open_for(const char *option, const char *path, char *message, size_t message_bytes);
+/* Whether output_open() would give stdout for path. */
+bool output_is_stdout(const char *path);
 /* Both are one plain file. */
 bool output_is_same(FILE *a, FILE *b);
 /* The same of what path (NULL: no) leads to. */
