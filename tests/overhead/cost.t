@@ -60,7 +60,8 @@ is "$(summary '.lost | add')" 0 "a storm: nothing lost"
 # Mapped, touched and unmapped all the while: each VMA that goes sends a record,
 # so wakeups follow their number; and on one CPU beside two threads that never
 # rest, each of the kernel's waits for all tasks, one for each hook that comes
-# off, takes as long as they let it. Both are told here only.
+# off, takes as long as they let it. So wakeups are told here only, and the end
+# is held to what is reached.
 workload --pages 64 --threads 2 --repeat >"$work/storm" &
 storm=$!
 lazyfault -j >"$work/run.jsonl" 2>"$work/stderr" &
@@ -73,7 +74,7 @@ from=$(ms)
 kill -INT $tracer
 wait $tracer
 is $? 0 "VMAs come and go: INT ends it with status 0"
-echo "VMAs come and go: $(($(ms) - from)) ms from INT to its end" | diag
+at_most $(($(ms) - from)) 10000 "VMAs come and go: ms from INT to its end"
 kill -TERM $storm
 wait $storm
 is "$(summary '.lost | add')" 0 "VMAs come and go: nothing lost"
