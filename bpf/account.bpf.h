@@ -59,11 +59,34 @@ static __always_inline void describe(struct fault *fault, struct vm_fault *vmf, 
 	fault->failed = failed;
 }
 
-static __always_inline void account_place(struct vma_entry *entry, __u64 address)
-{
-	__u64 bin = (address - entry->record.identity.where_start) >> (entry->bin_shift & 63);
+/*
+ * count() of `member` of an entry, so many bytes on. A compiler would copy the
+ * entry's address and the one that is added, each time.
+ */
+#define count_in(entry, member, bytes, one)						\
+	do {										\
+		__u64 place_ = (bytes);							\
+											\
+		asm volatile("%0 += %1; lock *(u64 *)(%0 + %3) += %2"			\
+			     : "+r"(place_)						\
+			     : "r"(entry), "r"(one),					\
+			       "i"(__builtin_offsetof(struct vma_entry, member))	\
+			     : "memory");						\
+	} while (0)
 
-	count(&entry->record.counts.where[bin < WHERE_BINS ? bin : WHERE_BINS - 1]);
+static __always_inline __u64 in_a_register(__u64 value)
+{
+	asm volatile("" : "+r"(value));
+	return value;
+}
+
+static __always_inline void account_place(struct vma_entry *entry, __u64 address, __u64 one)
+{
+	__u64 bin = (address - entry->record.identity.where_start) >> entry->bin_shift;
+
+	if (bin >= WHERE_BINS)
+		bin = WHERE_BINS - 1;
+	count_in(entry, record.counts.where, bin * sizeof(__u64), one);
 }
 
 /* `page`: of the map. */
@@ -108,6 +131,14 @@ __noinline int account_time(struct vma_counts *counts, __u64 elapsed)
 	return 0;
 }
 
+/* What comes later is raised anew: a value that another CPU has overtaken is only too low. */
+static __always_inline void learn_usual_most(struct vma_entry *entry)
+{
+	__u64 most = entry->record.counts.fault_ns.max;
+
+	entry->usual_most = most < LOG2_TABLE ? most : LOG2_TABLE - 1;
+}
+
 static __noinline int account(struct vma_entry *entry, struct fault *fault)
 {
 	struct vma_counts *counts = &entry->record.counts;
@@ -116,42 +147,27 @@ static __noinline int account(struct vma_entry *entry, struct fault *fault)
 	if (fault->failed)
 		count(&counts->failed);
 	else
-		account_place(entry, fault->address);
-	return timed ? account_time(counts, fault->elapsed) : 0;
-}
-
-/* The same as account_time(), for a time that the table of logarithms has. */
-static __always_inline int account_short_time(struct vma_counts *counts, __u64 elapsed)
-{
-	struct ns_dist *dist = &counts->fault_ns;
-	__u64 place = elapsed;
-
-	/* rare once a distribution has some values */
-	if (elapsed < dist->min || elapsed > dist->max)
-		return account_time(counts, elapsed);
-	/* masked where the verifier sees it: the compiler knows that it need not be */
-	asm volatile("" : "+r"(place));
-	__sync_fetch_and_add(&dist->sum, elapsed);
-	count(&dist->slots[log2_table[place & (LOG2_TABLE - 1)] & 15]);
+		account_place(entry, fault->address, 1);
+	if (timed) {
+		account_time(counts, fault->elapsed);
+		learn_usual_most(entry);
+	}
 	return 0;
 }
 
 /*
  * Where the count of a fault from user mode is, as an offset in the cells. The
- * bit of a write and that of the VMA's lock, turned round, are moved to where
- * they are in the offset; CELL_ELSEWHERE is set if the fault came otherwise.
+ * factor moves the bit of a write and that of the VMA's lock to where they are
+ * in it, and the latter is turned round.
  */
-#define CELL_USER (1 << 6 | 1 << 3)
-#define CELL_ELSEWHERE (1 << 12)
-
-static __always_inline __u64 cell_of(__u64 flags)
+static __always_inline __u64 user_cell(__u32 flags)
 {
-	_Static_assert(FAULT_FLAG_WRITE == 1 && FAULT_FLAG_USER == 1 << 6 &&
-		       FAULT_FLAG_VMA_LOCK == 1 << 12, "the flags are elsewhere");
+	_Static_assert(FAULT_FLAG_WRITE == 1 && FAULT_FLAG_VMA_LOCK == 1 << 12, "elsewhere");
 	_Static_assert(ORIGIN_USER == 0 && ORIGINS * LOCKS * sizeof(__u64) == 1 << 6 &&
 		       ACCESS_WRITE == 1 && UNDER_MMAP_LOCK == 1, "the cells are elsewhere");
-	flags ^= FAULT_FLAG_USER | FAULT_FLAG_VMA_LOCK;
-	return (flags << 6 | (flags >> 9 & 1 << 3)) & (CELL_ELSEWHERE | CELL_USER);
+	__u64 cell = flags * (1 << 15 | 1);
+
+	return (cell >> 9 & (1 << 6 | 1 << 3)) ^ 1 << 3;
 }
 
 static __noinline int account_unusual(struct vma_entry *entry, struct vm_fault *vmf, __u64 elapsed)
@@ -162,23 +178,40 @@ static __noinline int account_unusual(struct vma_entry *entry, struct vm_fault *
 	return account(entry, &fault);
 }
 
+/* Neither shorter nor longer than any before, which is rare once there are some. */
+static __always_inline bool is_usual_time(struct vma_entry *entry, __u64 elapsed)
+{
+	return elapsed >= entry->record.counts.fault_ns.min && elapsed <= entry->usual_most;
+}
+
+/* The same as account_time() of a usual time. */
+static __always_inline void account_usual_time(struct vma_entry *entry, __u64 elapsed, __u64 one)
+{
+	/* masked where the verifier sees it: the compiler knows that it need not be */
+	__u64 place = in_a_register(elapsed) & (LOG2_TABLE - 1);
+
+	__sync_fetch_and_add(&entry->record.counts.fault_ns.sum, elapsed);
+	count_in(entry, record.counts.fault_ns.slots,
+		 in_a_register(log2_table[place] * sizeof(__u64)) & 15 * sizeof(__u64), one);
+}
+
 /*
  * The same as describe() and account() of a page that was installed, on the way
- * that most faults take: from user mode, and in a short time.
+ * that most faults take: from user mode, and in a usual time.
  */
 static __always_inline int account_installed(struct vma_entry *entry, struct vm_fault *vmf,
 					     __u64 address, __u64 elapsed, bool with_time)
 {
-	struct vma_counts *counts = &entry->record.counts;
-	__u64 cell = cell_of(vmf->flags);
+	__u64 one = in_a_register(1);
+	__u32 flags = vmf->flags;
 
-	if (cell >= CELL_ELSEWHERE || (with_time && elapsed >= LOG2_TABLE))
+	if (!(flags & FAULT_FLAG_USER) || (with_time && !is_usual_time(entry, elapsed)))
 		return account_unusual(entry, vmf, elapsed);
-	/* as account_short_time() does */
-	asm volatile("" : "+r"(cell));
-	count((void *)counts->cells + (cell & CELL_USER));
-	account_place(entry, address);
-	return with_time ? account_short_time(counts, elapsed) : 0;
+	count_in(entry, record.counts.cells, user_cell(flags), one);
+	account_place(entry, address, one);
+	if (with_time)
+		account_usual_time(entry, elapsed, one);
+	return 0;
 }
 
 static __always_inline struct fault_slot *slot_of(struct vm_fault *vmf)
@@ -239,8 +272,7 @@ static __always_inline void forget_noted_event(struct vm_fault *vmf)
  */
 static __always_inline bool slot_is_taken(struct fault_slot *slot, struct vm_fault *vmf, __u64 now)
 {
-	return slot->state != SLOT_FREE && slot->vmf != (__u64)vmf &&
-	       now - slot->start < 1000000000;
+	return slot->vmf && slot->vmf != (__u64)vmf && now - slot->start < 1000000000;
 }
 
 #endif

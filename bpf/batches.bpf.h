@@ -53,8 +53,7 @@ static __always_inline struct batch_slot *batch_slot_of(struct vm_fault *vmf)
 
 static __always_inline bool is_this_run(struct fault_slot *slot, struct vm_fault *vmf)
 {
-	return slot->state != SLOT_FREE && slot->vmf == (__u64)vmf &&
-	       slot->address == vmf->address;
+	return slot->vmf == (__u64)vmf && slot->address == vmf->address;
 }
 
 /* Pages of one folio, whose PTEs are written at once. */
@@ -71,7 +70,7 @@ static long place_page(__u32 i, void *context)
 
 	if (!entry)
 		return 1;
-	account_place(entry, run->address + ((__u64)i << page_shift));
+	account_place(entry, run->address + ((__u64)i << page_shift), 1);
 	return 0;
 }
 
@@ -97,7 +96,7 @@ static __always_inline void tell_batch(struct vma_entry *entry, struct vm_fault 
 /* A slot is taken anew whose batch was counted, but whose exit was not seen. */
 static __always_inline void tell_overrun_batch(struct batch_slot *slot)
 {
-	if (events && slot->run.state != SLOT_FREE && slot->installed)
+	if (events && slot->run.vmf && slot->installed)
 		event_lost();
 }
 
@@ -131,7 +130,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 		slot->run.address = vmf->address;
 		slot->run.entry = index;
 		slot->run.start = 0;
-		slot->run.state = SLOT_EXITED_UNTIMED;
+		slot->run.state = SLOT_MET_LATE;
 		slot->installed = 0;
 	}
 	if (!slot->installed)
@@ -139,7 +138,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 	slot->installed += pages;
 	__sync_fetch_and_add(&entry->record.counts.batch_installed, pages);
 	if (pages == 1)
-		account_place(entry, address);
+		account_place(entry, address, 1);
 	else
 		bpf_loop(pages, place_page, &run, 0);
 	return 0;
@@ -161,7 +160,7 @@ static __always_inline bool next_installed(__u64 *ctx)
 		return false;
 	slot->installed++;
 	count(&entry->record.counts.batch_installed);
-	account_place(entry, ctx[4]);
+	account_place(entry, ctx[4], 1);
 	return true;
 }
 
@@ -201,7 +200,7 @@ static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 
 		return 0;
 	if (!read_window(vmf->pmd, window_start(vmf, first), window_pages(first, last), page_shift,
 			 &slot->before))
-		slot->run.state = SLOT_FREE;
+		slot->run.vmf = 0;
 	else if (timed)
 		slot->run.start = bpf_ktime_get_ns();
 	return 0;
@@ -266,7 +265,7 @@ static long harvest_page(__u32 i, void *context)
 	entry = entry_at(index);
 	if (!entry)
 		return 1;
-	account_place(entry, harvest->start + ((__u64)i << page_shift));
+	account_place(entry, harvest->start + ((__u64)i << page_shift), 1);
 	harvest->pages++;
 	return 0;
 }
@@ -338,7 +337,7 @@ static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 l
 		tell_batch(entry, vmf, pages, timed && slot->run.state == SLOT_ENTERED ?
 					      now - slot->run.start : EVENT_UNTIMED);
 	if (mine)
-		slot->run.state = SLOT_FREE;
+		slot->run.vmf = 0;
 	return 0;
 }
 

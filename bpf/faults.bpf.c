@@ -29,36 +29,42 @@
 const volatile __u64 array_vm_ops;	/* of a lazy mapping; 0: there is none */
 const volatile __u64 arena_vm_ops;
 const volatile bool exact = true;	/* set_pte_range is hooked */
-const volatile bool plain;		/* no filters, events or batches; asked first */
+const volatile __u8 way;	/* enum fault_way; asked first */
 
 /* ---- handlers of faults and batches ---- */
 
 /*
  * These run for every fault: what is unusual is done in functions that they end
- * in, so that nothing need be kept in registers for it. For the same reason
- * they read their context anew after a call.
+ * in, so that little need be kept in registers for it.
  */
+
+/* The clock is read at the end, so that what is done here is not the handler's time. */
+static __always_inline int note_start(struct fault_slot *slot, struct vm_fault *vmf)
+{
+	/* before it is in use: what stands there may be of a run that has exited */
+	*(volatile __u64 *)&slot->state = SLOT_ENTERED;
+	*(volatile __u64 *)&slot->vmf = (__u64)vmf;
+	slot->address = vmf->address;
+	slot->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __noinline int enter_used(struct vm_fault *vmf)
+{
+	struct fault_slot *slot = slot_of(vmf);
+
+	return slot_is_taken(slot, vmf, bpf_ktime_get_ns()) ? 0 : note_start(slot, vmf);
+}
+
 static __always_inline int handler_enter(__u64 *ctx)
 {
+	struct vm_fault *vmf = (void *)ctx[0];
 	struct fault_slot *slot;
-	struct vm_fault *vmf;
-	__u64 now;
 
-	if (!plain) {
-		vmf = (void *)ctx[0];
-		if (filters && is_left_out(vmf->vma))
-			return 0;
-	}
-	now = bpf_ktime_get_ns();
-	vmf = (void *)ctx[0];
-	slot = slot_of(vmf);
-	if (slot_is_taken(slot, vmf, now))
+	if (way == WAY_ANY && filters && is_left_out(vmf->vma))
 		return 0;
-	slot->vmf = (__u64)vmf;
-	slot->address = vmf->address;
-	slot->start = now;
-	slot->state = SLOT_ENTERED;
-	return 0;
+	slot = slot_of(vmf);
+	return slot->vmf ? enter_used(vmf) : note_start(slot, vmf);
 }
 
 /* A run whose entry or VMA is not at hand, that gives no page, or has an event. */
@@ -73,11 +79,11 @@ static __noinline int unusual_exit(struct vm_fault *vmf, __u32 ret, __u64 now)
 	__u32 index;
 
 	taken = slot_is_taken(slot, vmf, now);
-	if (!taken && slot->state == SLOT_ENTERED && slot->vmf == (__u64)vmf &&
+	if (slot->state == SLOT_ENTERED && slot->vmf == (__u64)vmf &&
 	    slot->address == vmf->address)
 		elapsed = now - slot->start;
 	if (!taken)
-		slot->state = SLOT_FREE;
+		slot->vmf = 0;
 	if (ret & VM_FAULT_RETRY)
 		return 0;
 	index = index_of(vma);
@@ -97,13 +103,11 @@ static __noinline int unusual_exit(struct vm_fault *vmf, __u32 ret, __u64 now)
 	}
 	if (events)
 		note_event(entry, vmf, elapsed);
-	slot->vmf = (__u64)vmf;
 	slot->address = vmf->address;
-	slot->entry = index;
-	slot->row = entry->record.identity.id;
 	slot->elapsed = elapsed;
 	slot->start = now;
-	slot->state = elapsed == UNTIMED_EXIT_SEEN ? SLOT_EXITED_UNTIMED : SLOT_EXITED;
+	slot->state = entry->mark | (elapsed == UNTIMED_EXIT_SEEN ? SLOT_UNTIMED : 0);
+	*(volatile __u64 *)&slot->vmf = (__u64)vmf;
 	return 0;
 }
 
@@ -114,46 +118,67 @@ static __always_inline int exit_left_out(__u32 ret)
 	return 0;
 }
 
-static __always_inline bool is_usual_exit(__u64 *ctx, struct vm_fault *vmf, struct fault_slot *slot)
+/* A run that was entered, but whose VMA must be searched. */
+static __noinline int search_exit(struct vm_fault *vmf, __u32 ret)
 {
-	return slot->vmf == (__u64)vmf && slot->state == SLOT_ENTERED &&
-	       !(ctx[1] & (VM_FAULT_ERROR | VM_FAULT_NOPAGE | VM_FAULT_RETRY)) &&
-	       slot->address == vmf->address;
+	struct fault_slot *slot = slot_of(vmf);
+
+	return unusual_exit(vmf, ret, slot->start + slot->elapsed);
 }
 
-static __always_inline int handler_exit(__u64 *ctx)
-{
-	struct vma_entry *entry = NULL;
-	struct fault_slot *slot;
-	struct vm_fault *vmf;
-	__u32 index;
-	__u64 now;
+/*
+ * A start that is not this run's would need a run before it whose exit was
+ * missed, and this one's entry missed: by programs that were preempted, with a
+ * switch of tasks in between. That does not fit into a microsecond.
+ */
+#define SURELY_ITS_OWN 1024	/* ns */
 
-	if (!plain) {
-		vmf = (void *)ctx[0];
-		if (filters && is_left_out(vmf->vma))
-			return exit_left_out(ctx[1]);
-		if (events)
-			return unusual_exit(vmf, ctx[1], bpf_ktime_get_ns());
-	}
-	now = bpf_ktime_get_ns();
+static __always_inline int handler_exit(__u64 *ctx, bool is_exact)
+{
+	__u64 now = bpf_ktime_get_ns(), elapsed;
+	struct vm_fault *vmf = (void *)ctx[0];
+	struct fault_slot *slot = slot_of(vmf);
+	struct vma_entry *entry;
+
+	elapsed = now - slot->start;
+	if (slot->vmf != (__u64)vmf || slot->state != SLOT_ENTERED ||
+	    (ctx[1] & (VM_FAULT_ERROR | VM_FAULT_NOPAGE | VM_FAULT_RETRY)) ||
+	    (elapsed >= SURELY_ITS_OWN && slot->address != vmf->address))
+		return unusual_exit(vmf, ctx[1], now);
+	slot->elapsed = elapsed;
+	entry = hinted_entry(vmf->vma);
 	vmf = (void *)ctx[0];
-	slot = slot_of(vmf);
-	if (is_usual_exit(ctx, vmf, slot))
-		entry = hinted_entry(vmf->vma, &index);
 	if (!entry)
-		return unusual_exit((void *)ctx[0], ctx[1], now);
+		return search_exit(vmf, ctx[1]);
 	count(&entry->record.counts.exits);
-	slot->elapsed = now - slot->start;
-	if (!exact) {
-		slot->state = SLOT_FREE;
-		vmf = (void *)ctx[0];
-		return account_installed(entry, vmf, slot->address, slot->elapsed, true);
+	if (is_exact) {
+		slot->state = entry->mark;
+		return 0;
 	}
-	slot->entry = index;
-	slot->row = entry->record.identity.id;
-	slot->state = SLOT_EXITED;
-	return 0;
+	slot->vmf = 0;
+	return account_installed(entry, vmf, slot->address, slot->elapsed, true);
+}
+
+static __always_inline int exit_any_way(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+
+	if (filters && is_left_out(vmf->vma))
+		return exit_left_out(ctx[1]);
+	if (events)
+		return unusual_exit(vmf, ctx[1], bpf_ktime_get_ns());
+	return exact ? handler_exit(ctx, true) : handler_exit(ctx, false);
+}
+
+static __always_inline int choose_exit(__u64 *ctx)
+{
+	__u8 chosen = way;
+
+	if (chosen == WAY_EXACT)
+		return handler_exit(ctx, true);
+	if (chosen == WAY_LIGHT)
+		return handler_exit(ctx, false);
+	return exit_any_way(ctx);
 }
 
 SEC("?fentry")
@@ -165,7 +190,7 @@ int array_fault_enter(__u64 *ctx)
 SEC("?fexit")
 int array_fault_exit(__u64 *ctx)
 {
-	return handler_exit(ctx);
+	return choose_exit(ctx);
 }
 
 SEC("?fentry")
@@ -177,7 +202,7 @@ int arena_fault_enter(__u64 *ctx)
 SEC("?fexit")
 int arena_fault_exit(__u64 *ctx)
 {
-	return handler_exit(ctx);
+	return choose_exit(ctx);
 }
 
 SEC("?fentry")
@@ -217,15 +242,14 @@ static __always_inline bool is_lazy(struct vm_area_struct *vma)
 static __always_inline __u64 take_elapsed(struct vm_fault *vmf)
 {
 	struct fault_slot *slot = slot_of(vmf);
-	__u32 state = slot->state;
 
 	if (slot->vmf != (__u64)vmf || slot->address != vmf->address)
 		return UNTIMED_EXIT_MISSED;
 	/* one that was entered has missed its exit: the start must not wait for another */
-	slot->state = SLOT_FREE;
-	if (state < SLOT_EXITED)
+	slot->vmf = 0;
+	if (!MARK_ROW(slot->state))
 		return UNTIMED_EXIT_MISSED;
-	return state == SLOT_EXITED ? slot->elapsed : UNTIMED_EXIT_SEEN;
+	return slot->state & SLOT_UNTIMED ? UNTIMED_EXIT_SEEN : slot->elapsed;
 }
 
 /* A page of a VMA that is not at hand, of a run that is not, or with an event. */
@@ -255,30 +279,32 @@ static __noinline int unusual_installed(struct vm_fault *vmf)
 	return 0;
 }
 
-static __always_inline struct vma_entry *entry_of_slot(struct fault_slot *slot,
-						       struct vm_fault *vmf, __u64 address)
+/*
+ * The entry that the exit found, if it still is that of the same row. The
+ * lower half of a slot's state is its index then, and else no entry's mark
+ * equals it.
+ */
+static __always_inline struct vma_entry *entry_of_slot(struct fault_slot *slot)
 {
-	struct vma_entry *entry;
-	__u64 key;
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, &slot->state);
 
-	if (slot->vmf != (__u64)vmf || slot->address != address || slot->state != SLOT_EXITED)
-		return NULL;
-	key = (__u64)vmf->vma;
-	entry = entry_at(slot->entry);
-	return entry && entry->live_key == key ? entry : NULL;
+	return entry && entry->mark == slot->state ? entry : NULL;
 }
 
 static __always_inline int installed_timed(__u64 *ctx)
 {
 	struct vm_fault *vmf = (void *)ctx[0];
 	struct fault_slot *slot = slot_of(vmf);
-	struct vma_entry *entry = entry_of_slot(slot, vmf, ctx[4]);
+	struct vma_entry *entry;
 
+	if (slot->vmf != (__u64)vmf || slot->address != ctx[4])
+		return unusual_installed(vmf);
+	entry = entry_of_slot(slot);
 	vmf = (void *)ctx[0];
 	if (!entry)
 		return unusual_installed(vmf);
-	slot->state = SLOT_FREE;
-	return account_installed(entry, vmf, ctx[4], slot->elapsed, true);
+	slot->vmf = 0;
+	return account_installed(entry, vmf, slot->address, slot->elapsed, true);
 }
 
 static __always_inline int installed_untimed(__u64 *ctx)
@@ -286,11 +312,10 @@ static __always_inline int installed_untimed(__u64 *ctx)
 	struct vm_fault *vmf = (void *)ctx[0];
 	struct vm_area_struct *vma = vmf->vma;
 	struct vma_entry *entry = NULL;
-	__u32 index;
 
 	/* of a VMA that left unseen, the address may be that of any other by now */
 	if (is_lazy(vma))
-		entry = hinted_entry(vma, &index);
+		entry = hinted_entry(vma);
 	vmf = (void *)ctx[0];
 	return entry ? account_installed(entry, vmf, ctx[4], 0, false) : unusual_installed(vmf);
 }
@@ -312,6 +337,19 @@ static __always_inline int left_out_installed(struct vm_area_struct *vma)
 	return 0;
 }
 
+static __always_inline int installed_any_way(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+
+	if (events || (batches && batches_by_table))
+		return installed_around(ctx);
+	if (batches && !vmf->page)
+		return next_installed(ctx) ? 0 : installed_around(ctx);
+	if (filters && is_left_out(vmf->vma))
+		return left_out_installed(vmf->vma);
+	return timed ? installed_timed(ctx) : installed_untimed(ctx);
+}
+
 /*
  * Under the page-table lock (mm/memory.c). The context: vmf, folio, page, the
  * number of pages, and the address. Pages of maps are in no file's page cache,
@@ -322,20 +360,16 @@ SEC("?fentry/set_pte_range")
 int pte_installed(__u64 *ctx)
 {
 	struct folio *folio = (void *)ctx[1];
+	__u8 chosen;
 
 	if (folio->mapping)
 		return 0;
-	if (!plain) {
-		struct vm_fault *vmf = (void *)ctx[0];
-
-		if (events || (batches && batches_by_table))
-			return installed_around(ctx);
-		if (batches && !vmf->page)
-			return next_installed(ctx) ? 0 : installed_around(ctx);
-		if (filters && is_left_out(vmf->vma))
-			return left_out_installed(vmf->vma);
-	}
-	return timed ? installed_timed(ctx) : installed_untimed(ctx);
+	chosen = way;
+	if (chosen == WAY_EXACT)
+		return installed_timed(ctx);
+	if (chosen == WAY_COUNTS)
+		return installed_untimed(ctx);
+	return installed_any_way(ctx);
 }
 
 /* ---- failed faults without handler hooks (--no-time) ---- */

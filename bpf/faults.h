@@ -28,21 +28,37 @@ struct fault_stats {
 	__u64 pad[2];
 };
 
-enum slot_state { SLOT_FREE, SLOT_ENTERED, SLOT_EXITED, SLOT_EXITED_UNTIMED };
+/*
+ * What the programs do where there are no filters, events or batches. One
+ * constant, since asking for any costs two instructions, whatever it is.
+ */
+enum fault_way { WAY_ANY, WAY_COUNTS, WAY_EXACT, WAY_LIGHT };
+
+/*
+ * What a slot in use says of its run: that it was entered, or that it was met
+ * later, or once it has left its handler the mark of its VMA's entry, and
+ * whether its time is not known.
+ */
+#define SLOT_ENTERED 1ULL
+#define SLOT_MET_LATE 2ULL
+#define SLOT_UNTIMED (1ULL << 31)
+
+/* Of a live entry: its index below, and above the lower 31 bits of its row's id. */
+#define ENTRY_MARK(row, index) (((row) | 1ULL << 31) << 32 | (index))
+#define MARK_ROW(mark) ((mark) >> 32)	/* 0: that of a run which has not left its handler */
 
 /*
  * Where a thread notes its handler run until the PTE is written. A slot that
- * stays EXITED belongs to a run that raced, or to one in flight.
+ * stays in use after the exit belongs to a run that raced, or to one in flight.
  */
 struct fault_slot {
-	__u64 vmf;		/* struct vm_fault *, on the thread's own stack */
+	__u64 state;		/* see above; first, so that it is at hand as a key */
+	__u64 vmf;		/* struct vm_fault *, on the thread's own stack; 0: free */
 	__u64 address;
 	__u64 start;		/* ns, CLOCK_MONOTONIC */
 	__u64 elapsed;		/* ns */
-	__u32 entry;		/* index */
-	__u32 state;		/* enum slot_state */
-	__u64 row;		/* vma_identity.id of that entry */
-	__u64 pad[2];
+	__u32 entry;		/* index, in a batch_slot */
+	__u32 pad[5];
 };
 
 /* The pages of one .map_pages run: fault_around_bytes is at most 2 MiB of one page table. */
@@ -61,7 +77,7 @@ struct window {
 
 /* Where a thread notes its run of .map_pages until it ends. */
 struct batch_slot {
-	struct fault_slot run;	/* state: FREE, ENTERED, or EXITED_UNTIMED if the entry was missed */
+	struct fault_slot run;	/* state: ENTERED, or MET_LATE if the entry was missed */
 	__u64 installed;	/* pages that set_pte_range() was seen to install */
 	__u64 began;		/* ns, before `before` was read */
 	struct window before;

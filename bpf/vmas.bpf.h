@@ -53,6 +53,8 @@ struct vma_entry {
 	struct vma_record record;
 	__u64 key;		/* struct vm_area_struct * */
 	__u64 live_key;		/* the same while the entry is LIVE, else 0 */
+	__u64 mark;		/* ENTRY_MARK() while the entry is LIVE, else 0 */
+	__u64 usual_most;	/* ns: fault_ns.max, if the table of logarithms has it */
 	__u64 mm;
 	__u64 map;
 	__u64 shipped;		/* activity() when last shipped */
@@ -215,14 +217,15 @@ static __always_inline __u64 *left_out_of(void *vma)
 	return place_in(left_out, vma, LEFT_OUT_SHIFT, sizeof(*left_out));
 }
 
-/* The entry of a VMA, and its index; NULL if it has none, or must be searched. */
-static __always_inline struct vma_entry *hinted_entry(struct vm_area_struct *vma, __u32 *index)
+/*
+ * The entry of a VMA; NULL if it has none, or must be searched. The hint is
+ * itself the key of the look-up, so that it need not be copied.
+ */
+static __always_inline struct vma_entry *hinted_entry(struct vm_area_struct *vma)
 {
 	__u64 key = (__u64)vma;
-	struct vma_entry *entry;
+	struct vma_entry *entry = bpf_map_lookup_elem(&vma_entries, hint_of(vma));
 
-	*index = *hint_of(vma);
-	entry = bpf_map_lookup_elem(&vma_entries, index);
 	return entry && entry->live_key == key ? entry : NULL;
 }
 
@@ -377,11 +380,13 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	entry->map = (__u64)map_of_vma(vma);
 	entry->key = (__u64)vma;
 	entry->shipped = 0;
+	entry->usual_most = 0;
 	entry->suspect = 0;
 
 	result = insert_key(vma, index);
 	if (result == INSERTED) {
 		entry->use = ENTRY_LIVE;
+		entry->mark = ENTRY_MARK(entry->record.identity.id, index);
 		*(volatile __u64 *)&entry->live_key = (__u64)vma;
 		return index;
 	}
@@ -491,6 +496,7 @@ static __noinline int retire(struct vm_area_struct *vma, bool closes)
 	}
 	entry->key = 0;
 	entry->live_key = 0;
+	entry->mark = 0;
 	if (!ship_closed(entry, index, wakeup_flag()))
 		count(&cpu_stats()->closed_late);
 	return 0;
@@ -544,10 +550,10 @@ static __noinline __u32 search(struct vm_area_struct *vma)
 
 static __always_inline __u32 index_of(struct vm_area_struct *vma)
 {
-	__u32 index;
+	struct vma_entry *entry = hinted_entry(vma);
 
-	if (hinted_entry(vma, &index))
-		return index;
+	if (entry)
+		return entry->mark;	/* the lower half */
 	return filters && is_left_out(vma) ? ENTRY_FILTERED : search(vma);
 }
 

@@ -80,6 +80,7 @@ static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, s
 	forget_key(vma, index);
 	entry->key = 0;
 	entry->live_key = 0;
+	entry->mark = 0;
 	name_forked(entry);
 	walk->shipped++;
 	return ship_closed(entry, index, BPF_RB_NO_WAKEUP);

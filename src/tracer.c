@@ -27,7 +27,7 @@
 #define DEFAULT_RING_BYTES (1 << 20)
 #define DEFAULT_EVENT_RING_BYTES (1 << 22)	/* 40,000 events between two drains */
 
-/* A row and its handler runs that were neither accounted nor failed yet. */
+/* A row, as MARK_ROW() has it, and its handler runs that were neither accounted nor failed yet. */
 struct pending_row {
 	uint64_t row, runs;
 };
@@ -139,6 +139,15 @@ static void set_up_events(struct faults_bpf *skeleton, const struct tracer_confi
 		bpf_map__set_max_entries(skeleton->maps.event_slots, FAULT_SLOTS);
 }
 
+static enum fault_way way_of(const struct faults_bpf *skeleton, const struct plan *plan)
+{
+	if (skeleton->rodata->filters || skeleton->rodata->batches || skeleton->rodata->events)
+		return WAY_ANY;
+	if (!plan->exact)
+		return WAY_LIGHT;
+	return plan->timed ? WAY_EXACT : WAY_COUNTS;
+}
+
 static void set_constants(struct faults_bpf *skeleton, const struct tracer_config *config,
 			  const struct plan *plan)
 {
@@ -181,8 +190,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	bpf_map__set_max_entries(skeleton->maps.vma_keys, buckets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
 	set_up_events(skeleton, config);
-	skeleton->rodata->plain = !skeleton->rodata->filters && !skeleton->rodata->batches &&
-				  !skeleton->rodata->events;
+	skeleton->rodata->way = way_of(skeleton, plan);
 }
 
 #define USES 32
@@ -577,8 +585,10 @@ int tracer_fd(const struct tracer *tracer)
 	return ring_buffer__epoll_fd(tracer->ring);
 }
 
-static uint64_t pending_runs(const struct tracer *tracer, uint64_t row)
+static uint64_t pending_runs(const struct tracer *tracer, uint64_t id)
 {
+	uint64_t row = MARK_ROW(ENTRY_MARK(id, 0));
+
 	for (size_t i = 0; i < tracer->pending_count; i++)
 		if (tracer->pending[i].row == row)
 			return tracer->pending[i].runs;
@@ -671,7 +681,7 @@ static void count_untold_batches(struct tracer *tracer)
 	const struct batch_slot *slots = tracer->skeleton->bss->batch_slots;
 
 	for (size_t i = 0; i < BATCH_SLOTS_COUNT; i++)
-		if (slots[i].run.state != SLOT_FREE && slots[i].installed)
+		if (slots[i].run.vmf && slots[i].installed)
 			tracer->events_untold++;
 }
 
@@ -694,10 +704,10 @@ static void look_at_slots(struct tracer *tracer)
 	tracer->pending_count = 0;
 	for (size_t i = 0; i < FAULT_SLOTS; i++) {
 		const volatile struct fault_slot *slot = &tracer->slots[i];
-		uint64_t row = slot->row;
+		uint64_t row = MARK_ROW(slot->state);
 		size_t j;
 
-		if (slot->state < SLOT_EXITED)
+		if (!slot->vmf || !row)
 			continue;
 		for (j = 0; j < tracer->pending_count && tracer->pending[j].row != row; j++)
 			;
