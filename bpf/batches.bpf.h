@@ -133,6 +133,7 @@ static __always_inline int batch_installed(struct vm_fault *vmf, struct vm_area_
 		slot->run.state = SLOT_MET_LATE;
 		slot->installed = 0;
 	}
+	slot->mark = entry->mark;
 	if (!slot->installed)
 		count(&entry->record.counts.batches);
 	slot->installed += pages;
@@ -150,17 +151,16 @@ static __always_inline bool next_installed(__u64 *ctx)
 	struct vm_fault *vmf = (void *)ctx[0];
 	struct batch_slot *slot = batch_slot_of(vmf);
 	struct vma_entry *entry;
-	__u64 key;
 
-	if (!slot->installed || ctx[3] != 1 || !is_this_run(&slot->run, vmf))
+	if (ctx[3] != 1 || !is_this_run(&slot->run, vmf))
 		return false;
-	key = (__u64)vmf->vma;
-	entry = entry_at(slot->run.entry);
-	if (!entry || entry->live_key != key)
+	/* until a page was seen, no entry has that mark */
+	entry = bpf_map_lookup_elem(&vma_entries, &slot->mark);
+	if (!entry || entry->mark != slot->mark)
 		return false;
 	slot->installed++;
 	count(&entry->record.counts.batch_installed);
-	account_place(entry, ctx[4], 1);
+	account_place(entry, ctx[4], in_a_register(1));
 	return true;
 }
 
@@ -194,6 +194,7 @@ static __always_inline int pages_enter(struct vm_fault *vmf, __u64 first, __u64 
 	slot->run.entry = index;
 	slot->run.start = now;
 	slot->began = now;
+	slot->mark = NO_MARK;
 	slot->installed = 0;
 	slot->run.state = SLOT_ENTERED;
 	if (!batches_by_table)

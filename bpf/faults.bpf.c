@@ -61,7 +61,9 @@ static __always_inline int handler_enter(__u64 *ctx)
 	struct vm_fault *vmf = (void *)ctx[0];
 	struct fault_slot *slot;
 
-	if (way == WAY_ANY && filters && is_left_out(vmf->vma))
+	__u8 chosen = way;
+
+	if ((chosen == WAY_FILTERS || (chosen == WAY_ANY && filters)) && is_left_out(vmf->vma))
 		return 0;
 	slot = slot_of(vmf);
 	return slot->vmf ? enter_used(vmf) : note_start(slot, vmf);
@@ -111,9 +113,12 @@ static __noinline int unusual_exit(struct vm_fault *vmf, __u32 ret, __u64 now)
 	return 0;
 }
 
+/* In exact counting pages are counted as left out where their PTEs are written. */
 static __always_inline int exit_left_out(__u32 ret)
 {
-	if (!(ret & VM_FAULT_RETRY) && (!exact || (ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE))))
+	bool failed = ret & (VM_FAULT_ERROR | VM_FAULT_NOPAGE);
+
+	if ((failed || !exact) && !(ret & VM_FAULT_RETRY))
 		count(&cpu_stats()->filtered);
 	return 0;
 }
@@ -159,11 +164,11 @@ static __always_inline int handler_exit(__u64 *ctx, bool is_exact)
 	return account_installed(entry, vmf, slot->address, slot->elapsed, true);
 }
 
-static __always_inline int exit_any_way(__u64 *ctx)
+static __always_inline int exit_any_way(__u64 *ctx, bool is_filtered)
 {
 	struct vm_fault *vmf = (void *)ctx[0];
 
-	if (filters && is_left_out(vmf->vma))
+	if (is_filtered && is_left_out(vmf->vma))
 		return exit_left_out(ctx[1]);
 	if (events)
 		return unusual_exit(vmf, ctx[1], bpf_ktime_get_ns());
@@ -178,7 +183,7 @@ static __always_inline int choose_exit(__u64 *ctx)
 		return handler_exit(ctx, true);
 	if (chosen == WAY_LIGHT)
 		return handler_exit(ctx, false);
-	return exit_any_way(ctx);
+	return exit_any_way(ctx, chosen == WAY_FILTERS || (chosen == WAY_ANY && filters));
 }
 
 SEC("?fentry")
@@ -330,11 +335,27 @@ static __noinline int installed_around(__u64 *ctx)
 	return is_lazy(vmf->vma) ? batch_installed(vmf, vmf->vma, ctx[3], ctx[4]) : 0;
 }
 
+static __always_inline bool next_of_batch(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+
+	return !vmf->page && next_installed(ctx);
+}
+
 static __always_inline int left_out_installed(struct vm_area_struct *vma)
 {
 	if (is_lazy(vma))
 		count(&cpu_stats()->filtered);
 	return 0;
+}
+
+static __always_inline int installed_filtered(__u64 *ctx)
+{
+	struct vm_fault *vmf = (void *)ctx[0];
+
+	if (is_left_out(vmf->vma))
+		return left_out_installed(vmf->vma);
+	return timed ? installed_timed(ctx) : installed_untimed(ctx);
 }
 
 static __always_inline int installed_any_way(__u64 *ctx)
@@ -344,9 +365,9 @@ static __always_inline int installed_any_way(__u64 *ctx)
 	if (events || (batches && batches_by_table))
 		return installed_around(ctx);
 	if (batches && !vmf->page)
-		return next_installed(ctx) ? 0 : installed_around(ctx);
-	if (filters && is_left_out(vmf->vma))
-		return left_out_installed(vmf->vma);
+		return installed_around(ctx);
+	if (filters)
+		return installed_filtered(ctx);
 	return timed ? installed_timed(ctx) : installed_untimed(ctx);
 }
 
@@ -369,6 +390,11 @@ int pte_installed(__u64 *ctx)
 		return installed_timed(ctx);
 	if (chosen == WAY_COUNTS)
 		return installed_untimed(ctx);
+	if (chosen == WAY_FILTERS)
+		return installed_filtered(ctx);
+	/* where batches are told by the table, there is no next page to be seen */
+	if (chosen == WAY_BATCHES && next_of_batch(ctx))
+		return 0;
 	return installed_any_way(ctx);
 }
 

@@ -29,10 +29,11 @@ struct fault_stats {
 };
 
 /*
- * What the programs do where there are no filters, events or batches. One
- * constant, since asking for any costs two instructions, whatever it is.
+ * What the programs do where there are neither filters nor events nor batches,
+ * or filters or batches alone; all else is WAY_ANY. One constant, since asking
+ * for any costs two instructions, whatever it is.
  */
-enum fault_way { WAY_ANY, WAY_COUNTS, WAY_EXACT, WAY_LIGHT };
+enum fault_way { WAY_ANY, WAY_COUNTS, WAY_EXACT, WAY_LIGHT, WAY_FILTERS, WAY_BATCHES };
 
 /*
  * What a slot in use says of its run: that it was entered, or that it was met
@@ -45,6 +46,7 @@ enum fault_way { WAY_ANY, WAY_COUNTS, WAY_EXACT, WAY_LIGHT };
 
 /* Of a live entry: its index below, and above the lower 31 bits of its row's id. */
 #define ENTRY_MARK(row, index) (((row) | 1ULL << 31) << 32 | (index))
+#define NO_MARK 1ULL
 #define MARK_ROW(mark) ((mark) >> 32)	/* 0: that of a run which has not left its handler */
 
 /*
@@ -78,6 +80,7 @@ struct window {
 /* Where a thread notes its run of .map_pages until it ends. */
 struct batch_slot {
 	struct fault_slot run;	/* state: ENTERED, or MET_LATE if the entry was missed */
+	__u64 mark;		/* of the entry, once a page was seen to be installed; else NO_MARK */
 	__u64 installed;	/* pages that set_pte_range() was seen to install */
 	__u64 began;		/* ns, before `before` was read */
 	struct window before;

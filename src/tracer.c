@@ -141,8 +141,12 @@ static void set_up_events(struct faults_bpf *skeleton, const struct tracer_confi
 
 static enum fault_way way_of(const struct faults_bpf *skeleton, const struct plan *plan)
 {
-	if (skeleton->rodata->filters || skeleton->rodata->batches || skeleton->rodata->events)
+	const bool filtered = skeleton->rodata->filters, batched = skeleton->rodata->batches;
+
+	if (skeleton->rodata->events || (filtered && batched))
 		return WAY_ANY;
+	if (filtered || batched)
+		return filtered ? WAY_FILTERS : WAY_BATCHES;
 	if (!plan->exact)
 		return WAY_LIGHT;
 	return plan->timed ? WAY_EXACT : WAY_COUNTS;
