@@ -387,7 +387,8 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	if (result == INSERTED) {
 		entry->use = ENTRY_LIVE;
 		entry->mark = ENTRY_MARK(entry->record.identity.id, index);
-		*(volatile __u64 *)&entry->live_key = (__u64)vma;
+		/* a full barrier: who sees the key sees the mark */
+		__sync_lock_test_and_set(&entry->live_key, (__u64)vma);
 		return index;
 	}
 	give_back(entry, index);
