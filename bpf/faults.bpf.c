@@ -123,38 +123,21 @@ static __always_inline int exit_left_out(__u32 ret)
 	return 0;
 }
 
-/* A run that was entered, but whose VMA must be searched. */
-static __noinline int search_exit(struct vm_fault *vmf, __u32 ret)
-{
-	struct fault_slot *slot = slot_of(vmf);
-
-	return unusual_exit(vmf, ret, slot->start + slot->elapsed);
-}
-
-/*
- * A start that is not this run's would need a run before it whose exit was
- * missed, and this one's entry missed: by programs that were preempted, with a
- * switch of tasks in between. That does not fit into a microsecond.
- */
-#define SURELY_ITS_OWN 1024	/* ns */
-
 static __always_inline int handler_exit(__u64 *ctx, bool is_exact)
 {
-	__u64 now = bpf_ktime_get_ns(), elapsed;
+	__u64 now = bpf_ktime_get_ns();
 	struct vm_fault *vmf = (void *)ctx[0];
 	struct fault_slot *slot = slot_of(vmf);
-	struct vma_entry *entry;
+	struct vma_entry *entry = NULL;
 
-	elapsed = now - slot->start;
-	if (slot->vmf != (__u64)vmf || slot->state != SLOT_ENTERED ||
-	    (ctx[1] & (VM_FAULT_ERROR | VM_FAULT_NOPAGE | VM_FAULT_RETRY)) ||
-	    (elapsed >= SURELY_ITS_OWN && slot->address != vmf->address))
-		return unusual_exit(vmf, ctx[1], now);
-	slot->elapsed = elapsed;
-	entry = hinted_entry(vmf->vma);
+	if (slot->vmf == (__u64)vmf && slot->state == SLOT_ENTERED &&
+	    slot->address == vmf->address &&
+	    !(ctx[1] & (VM_FAULT_ERROR | VM_FAULT_NOPAGE | VM_FAULT_RETRY)))
+		entry = hinted_entry(vmf->vma);
 	vmf = (void *)ctx[0];
 	if (!entry)
-		return search_exit(vmf, ctx[1]);
+		return unusual_exit(vmf, ctx[1], now);
+	slot->elapsed = now - slot->start;
 	count(&entry->record.counts.exits);
 	if (is_exact) {
 		slot->state = entry->mark;

@@ -24,14 +24,28 @@ static __always_inline __u64 mix(void *pointer)
 	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* The same of an address that is a number already. */
+/* The fixed place's own address: a pointer that was stored is a number when it is loaded. */
 static __u64 anchor_number;
 
-static __always_inline __u64 mix_number(__u64 number)
+static __always_inline __u64 number_of_anchor(void)
 {
 	*(volatile __u64 *)&anchor_number = (__u64)&anchor;
-	number -= *(volatile __u64 *)&anchor_number;
-	return (number >> 4) * 0x9e3779b97f4a7c15ULL;
+	return *(volatile __u64 *)&anchor_number;
+}
+
+/* The same as mix(), of an address that is a number already. */
+static __always_inline __u64 mix_number(__u64 number)
+{
+	return ((number - number_of_anchor()) >> 4) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* A pointer's address as a number, which is all that a function that is not static may take. */
+static __always_inline __u64 number_of(void *pointer)
+{
+	__u64 number = (__u64)pointer;
+
+	asm volatile("%0 -= %1" : "+r"(number) : "r"(&anchor));
+	return number + number_of_anchor();
 }
 
 /*

@@ -56,13 +56,13 @@ static __always_inline void map_mmapped(struct vm_area_struct *vma, __u32 flags,
 	retire(vma, false);
 	if (!tgid_passes(task) || !map_passes(map_of_vma(vma))) {
 		if (!by_cgroup)
-			insert_key(vma, ENTRY_FILTERED);
+			insert_key(number_of(vma), ENTRY_FILTERED);
 		return;
 	}
 	read_syscall(task, &now);
 	if (now.mmap_populate)
 		flags |= VMA_MMAP_POPULATE;
-	make_entry(vma, flags, ns);
+	make_entry(number_of(vma), flags, ns);
 }
 
 static __always_inline int mmap_left(struct vm_area_struct *vma, int ret)
@@ -103,12 +103,12 @@ static __always_inline int vma_opened(struct vm_area_struct *vma)
 	if (!tgid_passes(task) || (forked && by_tgid && !by_descent) ||
 	    !map_passes(map_of_vma(vma))) {
 		if (!by_cgroup)
-			insert_key(vma, ENTRY_FILTERED);
+			insert_key(number_of(vma), ENTRY_FILTERED);
 		return 0;
 	}
 	if (forked)
 		bpf_map_update_elem(&forked_mms, &mm, &nobody_yet, BPF_ANY);
-	make_entry(vma, forked ? VMA_FORKED : VMA_OPENED, 0);
+	make_entry(number_of(vma), forked ? VMA_FORKED : VMA_OPENED, 0);
 	return 0;
 }
 
@@ -146,7 +146,7 @@ static __noinline int meet_at_close(struct vm_area_struct *vma)
 	    (task->mm != vma->vm_mm && task->active_mm != vma->vm_mm))
 		return 0;
 	if (tgid_passes(task) && map_passes(map_of_vma(vma)))
-		make_entry(vma, 0, 0);
+		make_entry(number_of(vma), 0, 0);
 	return 0;
 }
 
@@ -157,9 +157,8 @@ static __noinline int meet_at_close(struct vm_area_struct *vma)
  */
 static __always_inline int close_entered(struct vm_area_struct *vma)
 {
-	__u32 index;
-
-	if (!find_index(vma, &index) && *closed_by_walk_at(mix(vma)) != (__u64)vma)
+	if (find_index(number_of(vma)) == ENTRY_UNKNOWN &&
+	    *closed_by_walk_at(mix(vma)) != (__u64)vma)
 		meet_at_close(vma);
 	return retire(vma, true);
 }

@@ -18,6 +18,7 @@
 #include "faults.h"
 #include "compat.bpf.h"
 #include "hash.bpf.h"
+#include "hist.bpf.h"
 #include "process.bpf.h"
 
 /* Set by the loader. */
@@ -37,6 +38,7 @@ struct key_bucket {
 };
 
 /* Indexes that are none. */
+#define ENTRY_UNKNOWN 0xfffffffb	/* the table does not have this VMA */
 #define ENTRY_FILTERED 0xffffffff	/* the filters leave this VMA out */
 #define ENTRY_NO_ROOM 0xfffffffe	/* the table is full */
 #define ENTRY_OWN 0xfffffffd		/* the tracer's own mapping */
@@ -156,47 +158,45 @@ static __always_inline __u64 *closed_by_walk_at(__u64 mixed)
 }
 
 /* The way of a bucket that holds vma, or -1. */
-static __always_inline int way_of(struct key_bucket *bucket, void *vma)
+static __always_inline int way_of(struct key_bucket *bucket, __u64 vma)
 {
 #pragma unroll
 	for (int way = 0; way < BUCKET_WAYS; way++)
-		if (bucket->key[way] == (__u64)vma)
+		if (bucket->key[way] == vma)
 			return way;
 	return -1;
 }
 
-static __always_inline bool find_in_bucket(__u32 number, void *vma, __u32 *index)
+static __always_inline __u32 find_in_bucket(__u32 number, __u64 vma)
 {
 	struct key_bucket *bucket = bpf_map_lookup_elem(&vma_keys, &number);
 
 	if (!bucket)
-		return false;
+		return ENTRY_UNKNOWN;
 #pragma unroll
 	for (int way = 0; way < BUCKET_WAYS; way++)
-		if (bucket->key[way] == (__u64)vma) {
-			*index = bucket->entry[way];
-			return true;
-		}
-	return false;
+		if (bucket->key[way] == vma)
+			return bucket->entry[way];
+	return ENTRY_UNKNOWN;
 }
 
-/* A VMA's index, or one of those that are none; false if it is not known. */
-static __always_inline bool find_index(void *vma, __u32 *index)
+/* A VMA's index, or one of those that are none. */
+__noinline __u32 find_index(__u64 vma)
 {
-	__u32 number = bucket_of(mix(vma));
+	__u32 number = bucket_of(mix_number(vma));
+	__u32 index = find_in_bucket(number, vma);
 
-	return find_in_bucket(number, vma, index) ||
-	       find_in_bucket(number ^ 1, vma, index);
+	return index == ENTRY_UNKNOWN ? find_in_bucket(number ^ 1, vma) : index;
 }
 
-static __always_inline bool claim_way(struct key_bucket *bucket, void *vma, __u32 index)
+static __always_inline bool claim_way(struct key_bucket *bucket, __u64 vma, __u32 index)
 {
 #pragma unroll
 	for (int way = 0; way < BUCKET_WAYS; way++)
 		if (!bucket->key[way]) {
 			bucket->entry[way] = index;
 			/* a full barrier: who sees the key sees the index */
-			__sync_lock_test_and_set(&bucket->key[way], (__u64)vma);
+			__sync_lock_test_and_set(&bucket->key[way], vma);
 			return true;
 		}
 	return false;
@@ -237,9 +237,9 @@ static __always_inline bool is_left_out(struct vm_area_struct *vma)
 
 enum insert_result { INSERTED, EXISTED, NO_ROOM };
 
-static __noinline int insert_key(struct vm_area_struct *vma, __u32 index)
+__noinline int insert_key(__u64 vma, __u32 index)
 {
-	__u32 first = bucket_of(mix(vma)), second = first ^ 1;
+	__u32 first = bucket_of(mix_number(vma)), second = first ^ 1;
 	__u32 lock = (first >> 1) & (INSERT_LOCKS - 1);
 	struct insert_lock *guard = bpf_map_lookup_elem(&insert_locks, &lock);
 	struct key_bucket *a = bpf_map_lookup_elem(&vma_keys, &first);
@@ -272,9 +272,10 @@ static __always_inline bool remove_from_bucket(__u32 number, __u64 vma, __u32 in
 	return false;
 }
 
-/* `number`: the VMA's bucket. */
-static __noinline int remove_key(__u32 number, __u64 vma, __u32 index)
+__noinline int remove_key(__u64 vma, __u32 index)
 {
+	__u32 number = bucket_of(mix_number(vma));
+
 	return remove_from_bucket(number, vma, index) ||
 	       remove_from_bucket(number ^ 1, vma, index);
 }
@@ -284,15 +285,14 @@ static __noinline int remove_key(__u32 number, __u64 vma, __u32 index)
 static __always_inline void fill_place(struct vma_entry *entry, struct vm_area_struct *vma)
 {
 	struct vma_identity *identity = &entry->record.identity;
-	__u64 start = vma->vm_start, pages = (vma->vm_end - start) >> page_shift;
-	__u32 shift = 0;
-
+	__u64 start = BPF_CORE_READ(vma, vm_start), end = BPF_CORE_READ(vma, vm_end);
+	__u64 pages = (end - start) >> page_shift;
 	/* bins are a power of two wide, so that a fault need not divide */
-	for (int i = 0; i < 48 && ((__u64)WHERE_BINS << shift) < pages; i++)
-		shift++;
+	__u32 shift = log2_slot((pages - 1) / WHERE_BINS);
+
 	identity->start = start;
-	identity->end = vma->vm_end;
-	identity->map_offset_pages = vma->vm_pgoff;
+	identity->end = end;
+	identity->map_offset_pages = BPF_CORE_READ(vma, vm_pgoff);
 	identity->where_start = start;
 	identity->where_shift = shift;
 	entry->bin_shift = shift + page_shift;
@@ -354,10 +354,11 @@ static __always_inline void give_back(struct vma_entry *entry, __u32 index)
  * Makes the entry of a VMA that passed the filters. Its owner is the running
  * task, or not known yet while fork copies the VMA.
  */
-static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u64 mmap_ns)
+__noinline __u32 make_entry(__u64 key, __u32 flags, __u64 mmap_ns)
 {
+	struct vm_area_struct *vma = (void *)key;
 	struct vma_entry *entry;
-	__u32 index = 0, found;
+	__u32 index = 0;
 	int result;
 
 	if (ending)
@@ -376,25 +377,25 @@ static __noinline __u32 make_entry(struct vm_area_struct *vma, __u32 flags, __u6
 	entry->record.identity.flags = flags;
 	entry->record.identity.mmap_ns = mmap_ns;
 	entry->record.identity.id = __sync_fetch_and_add(&next_id, 1);
-	entry->mm = (__u64)vma->vm_mm;
+	entry->mm = (__u64)BPF_CORE_READ(vma, vm_mm);
 	entry->map = (__u64)map_of_vma(vma);
-	entry->key = (__u64)vma;
+	entry->key = key;
 	entry->shipped = 0;
 	entry->usual_most = 0;
 	entry->suspect = 0;
 
-	result = insert_key(vma, index);
+	result = insert_key(key, index);
 	if (result == INSERTED) {
 		entry->use = ENTRY_LIVE;
 		entry->mark = ENTRY_MARK(entry->record.identity.id, index);
 		/* a full barrier: who sees the key sees the mark */
-		__sync_lock_test_and_set(&entry->live_key, (__u64)vma);
+		__sync_lock_test_and_set(&entry->live_key, key);
 		return index;
 	}
 	give_back(entry, index);
-	if (result == EXISTED && find_index(vma, &found))
-		return found;
-	return ENTRY_NO_ROOM;
+	if (result == EXISTED)
+		index = find_index(key);
+	return result == EXISTED && index != ENTRY_UNKNOWN ? index : ENTRY_NO_ROOM;
 }
 
 /* A process that fork made had no PID yet when its VMAs were copied. */
@@ -461,36 +462,30 @@ static __always_inline bool ship_closed(struct vma_entry *entry, __u32 index, __
 
 static __always_inline void refresh_place(struct vma_entry *entry, struct vm_area_struct *vma)
 {
-	entry->record.identity.start = vma->vm_start;
-	entry->record.identity.end = vma->vm_end;
-	entry->record.identity.map_offset_pages = vma->vm_pgoff;
+	entry->record.identity.start = BPF_CORE_READ(vma, vm_start);
+	entry->record.identity.end = BPF_CORE_READ(vma, vm_end);
+	entry->record.identity.map_offset_pages = BPF_CORE_READ(vma, vm_pgoff);
 }
 
-/*
- * Takes a VMA out of the table. No fault is under way on it: its mm is locked
- * for writing, or gone. `closes`: it is this VMA that closes; else its close
- * was missed, and the same address is another VMA by now.
- */
-static __noinline int retire(struct vm_area_struct *vma, bool closes)
+__noinline int end_entry(__u64 vma, bool closes)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 *by_walk = closed_by_walk_at(mix_number(vma));
+	__u32 index = find_index(vma);
 	struct vma_entry *entry;
-	__u32 index;
 
-	if (*closed_by_walk_at(mix(vma)) == (__u64)vma)
-		*closed_by_walk_at(mix(vma)) = 0;
-	if (!find_index(vma, &index))
+	if (*by_walk == vma)
+		*by_walk = 0;
+	if (index == ENTRY_UNKNOWN)
 		return 0;
-	remove_key(bucket_of(mix(vma)), (__u64)vma, index);
-	if (*left_out_of(vma) == (__u64)vma)
-		*left_out_of(vma) = 0;
+	remove_key(vma, index);
 	entry = entry_at(index);
-	if (!entry || entry->key != (__u64)vma || !begin_closing(entry))
+	if (!entry || entry->key != vma || !begin_closing(entry))
 		return 0;
 	name_forked(entry);
 	if (closes) {
 		/* a split moves the ends of a VMA without a word to its handlers */
-		refresh_place(entry, vma);
+		refresh_place(entry, (void *)vma);
 		if (!entry->record.identity.pid &&
 		    ((__u64)task->mm == entry->mm || (__u64)task->active_mm == entry->mm))
 			fill_owner(entry, task);
@@ -501,6 +496,18 @@ static __noinline int retire(struct vm_area_struct *vma, bool closes)
 	if (!ship_closed(entry, index, wakeup_flag()))
 		count(&cpu_stats()->closed_late);
 	return 0;
+}
+
+/*
+ * Takes a VMA out of the table. No fault is under way on it: its mm is locked
+ * for writing, or gone. `closes`: it is this VMA that closes; else its close
+ * was missed, and the same address is another VMA by now.
+ */
+static __always_inline int retire(struct vm_area_struct *vma, bool closes)
+{
+	if (is_left_out(vma))
+		*left_out_of(vma) = 0;
+	return end_entry(number_of(vma), closes);
 }
 
 /* ---- a VMA that is not in the table ------------------------------------ */
@@ -528,19 +535,19 @@ static __noinline __u32 consider(struct vm_area_struct *vma)
 		return ENTRY_OWN;
 	passes = own ? tgid_passes(task) : remote_owner_passes(vma);
 	if (passes && map_passes(map_of_vma(vma)))
-		return make_entry(vma, own ? 0 : VMA_FORKED, 0);
+		return make_entry(number_of(vma), own ? 0 : VMA_FORKED, 0);
 	/* a task can move into the cgroup later; all else stays as it is */
 	if (own && !by_cgroup)
-		insert_key(vma, ENTRY_FILTERED);
+		insert_key(number_of(vma), ENTRY_FILTERED);
 	return ENTRY_FILTERED;
 }
 
 /* Searches the table, and notes what it finds for the next time. */
 static __noinline __u32 search(struct vm_area_struct *vma)
 {
-	__u32 index;
+	__u32 index = find_index(number_of(vma));
 
-	if (!find_index(vma, &index))
+	if (index == ENTRY_UNKNOWN)
 		return consider(vma);
 	if (index == ENTRY_FILTERED)
 		*left_out_of(vma) = (__u64)vma;

@@ -64,11 +64,9 @@ static __always_inline bool still_there(struct vma_entry *entry)
 /* Not static, as activity(). */
 __noinline int forget_key(__u64 vma, __u32 index)
 {
-	__u64 mixed = mix_number(vma);
-
 	/* first, as its close may be under way after all */
-	*closed_by_walk_at(mixed) = vma;
-	return remove_key(bucket_of(mixed), vma, index);
+	*closed_by_walk_at(mix_number(vma)) = vma;
+	return remove_key(vma, index);
 }
 
 static __always_inline bool close_missed(struct vma_entry *entry, __u32 index, struct walk *walk)
