@@ -83,7 +83,7 @@ struct operation {
 	__u64 start;		/* ns */
 	__u64 wait_start;	/* ns */
 	__u64 wait_ns;
-	__u64 sleeps;		/* of the thread, when it was last looked at */
+	__u64 switches;		/* of the thread, when it was last looked at */
 	__u32 phase;		/* enum phase */
 	__u32 command;
 	__u32 fd;		/* of the map */
@@ -271,6 +271,14 @@ static __always_inline bool is_noted(const struct operation *noted, __u64 *ctx)
 	       read_attr(ctx, attr, &fd) && fd == noted->fd;
 }
 
+/* How often the running thread has been switched out of a CPU. */
+static __always_inline __u64 switches_so_far(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->nvcsw + task->nivcsw;
+}
+
 static __always_inline void note(__u64 *ctx, struct operation *operation)
 {
 	struct target target = {};
@@ -287,7 +295,7 @@ static __always_inline void note(__u64 *ctx, struct operation *operation)
 	operation->command = command_of(ctx);
 	if (target.key && !read_from(&operation->key_bytes, 4, target.key, ctx))
 		operation->key = 0;
-	operation->sleeps = bpf_get_current_task_btf()->nvcsw;
+	operation->switches = switches_so_far();
 	operation->start = bpf_ktime_get_ns();
 }
 
@@ -331,7 +339,7 @@ static __always_inline int enter(__u64 *ctx)
 		return 0;
 	place = thread_operation();
 	if (place && is_noted(place, ctx)) {
-		place->sleeps = bpf_get_current_task_btf()->nvcsw;
+		place->switches = switches_so_far();
 		place->start = bpf_ktime_get_ns();
 		return 0;
 	}
@@ -430,8 +438,10 @@ int operation_begun(__u64 *ctx)
  * Whether the entry belongs to the exit seen now. It may be of an earlier
  * operation of the thread, if that one's exits and this one's entries were all
  * skipped. Then the key differs, or the place on the stack, which kernels
- * randomize; or there are two waits where one element has one; or the thread
- * has slept out of any wait, which the loader judges (UPDATE_SLEPT).
+ * randomize; or there are two waits where one element has one. What is left has
+ * one sign: the thread was switched out of its CPU, and not in a wait, for while
+ * it stays there nobody takes a program that it has just run. The loader judges
+ * that (UPDATE_SWITCHED).
  */
 static __always_inline bool pairs(const struct operation *operation, __u64 *ctx)
 {
@@ -483,8 +493,8 @@ static __always_inline void fill_times(struct update_record *record,
 		count_wait(record->waits, operation->kind);
 		record->flags |= UPDATE_WAIT_UNTIMED;
 	}
-	if (bpf_get_current_task_btf()->nvcsw != operation->sleeps)
-		record->flags |= UPDATE_SLEPT;
+	if (switches_so_far() != operation->switches)
+		record->flags |= UPDATE_SWITCHED;
 }
 
 /* Wakes the reader only when the ring is half full; it drains by a timer. */
@@ -693,7 +703,6 @@ static __always_inline __u32 kind_of(enum wait_function function)
 static __always_inline int wait_enter(enum wait_function function)
 {
 	struct operation *operation = operation_under_way();
-	__u64 sleeps;
 
 	/* no function calls itself: this is the second program */
 	if (!operation || operation->outer == function)
@@ -705,9 +714,8 @@ static __always_inline int wait_enter(enum wait_function function)
 	operation->closed = WAIT_IN_NONE;
 	if (function == WAIT_IN_EXPEDITED)
 		operation->flags |= UPDATE_ASKED_EXPEDITED;
-	sleeps = bpf_get_current_task_btf()->nvcsw;
-	if (sleeps != operation->sleeps)
-		operation->flags |= UPDATE_SLEPT;
+	if (switches_so_far() != operation->switches)
+		operation->flags |= UPDATE_SWITCHED;
 	operation->wait_start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -731,7 +739,7 @@ static __always_inline int wait_exit(enum wait_function function)
 	}
 	operation->outer = WAIT_IN_NONE;
 	operation->closed = function;
-	operation->sleeps = bpf_get_current_task_btf()->nvcsw;
+	operation->switches = switches_so_far();
 	return 0;
 }
 

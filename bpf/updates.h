@@ -12,7 +12,7 @@ enum update_flags {
 	UPDATE_BATCH = 1 << 1,
 	UPDATE_WAIT_UNTIMED = 1 << 2,	/* a wait of it was seen in part: wait_ns is too little */
 	UPDATE_ASKED_EXPEDITED = 1 << 3,/* it called synchronize_rcu_expedited() itself */
-	UPDATE_SLEPT = 1 << 4,		/* the thread slept out of its waits */
+	UPDATE_SWITCHED = 1 << 4,	/* the thread left its CPU, and not in a wait */
 };
 
 /* One operation on a map of maps that has returned: header.type is RECORD_UPDATES. */

@@ -135,8 +135,8 @@ static uint64_t missed_by_both(const struct bpf_program *first, const struct bpf
 
 /*
  * Whether an entry may have been paired with a later operation's exit, for
- * which exits and entries must have been missed. A thread that slept out of
- * its waits is a sign of it; but it may also have waited for memory or a page.
+ * which exits and entries must have been missed. A thread that left its CPU out
+ * of its waits is a sign of it; but it may also have been preempted.
  */
 static bool may_be_mispaired(const struct updates_bpf *skeleton)
 {
@@ -154,7 +154,7 @@ static int on_record(void *context, void *data, size_t bytes)
 	/* never a negative return: it would end the poll and lose what follows */
 	if (bytes >= sizeof(*record) && record->header.type == RECORD_UPDATES) {
 		judged = *record;
-		if ((judged.flags & UPDATE_SLEPT) && !tracer->skeleton->bss->by_begun &&
+		if ((judged.flags & UPDATE_SWITCHED) && !tracer->skeleton->bss->by_begun &&
 		    may_be_mispaired(tracer->skeleton))
 			judged.flags &= ~UPDATE_TIMED;
 		error = update_table_add(tracer->table, &judged);

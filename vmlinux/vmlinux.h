@@ -102,7 +102,8 @@ struct task_struct {
 	int tgid;
 	char comm[16];
 	__u64 start_time;	/* ns, CLOCK_MONOTONIC */
-	unsigned long nvcsw;	/* times it went to sleep */
+	unsigned long nvcsw;	/* times it left its CPU of its own will */
+	unsigned long nivcsw;	/* and was taken off it */
 	struct mm_struct *mm;
 	struct mm_struct *active_mm;
 	struct files_struct *files;
