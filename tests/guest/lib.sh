@@ -67,11 +67,11 @@ has_function() {
 array_is_lazy() { has_function array_map_mmap_fault || has_function bpf_map_mmap_fault; }
 arena_exists() { has_function arena_vm_fault; }
 
-# Waits up to 20 s for a command to be true.
+# Waits up to 20 s for a command to be true. To ask often is dear: the CPU is emulated.
 await() {
-	for i in $(seq 200); do
+	for i in $(seq 80); do
 		"$@" >/dev/null 2>&1 && return 0
-		sleep 0.1
+		sleep 0.25
 	done
 	echo "waited in vain for: $*" | diag
 	return 1

@@ -5,9 +5,7 @@
 . ./lib.sh
 
 programs() { # tracing programs that are loaded now
-	ls -d /proc/[0-9]*/fdinfo 2>/dev/null | while read -r dir; do
-		cat "$dir"/* 2>/dev/null
-	done | grep -c '^prog_type:[[:space:]]*26'
+	cat /proc/[0-9]*/fdinfo/* 2>/dev/null | grep -c '^prog_type:[[:space:]]*26'
 }
 ended_well() { # ended_well STATUS EXPECTED DESCRIPTION: and with a summary
 	is "$1" "$2" "$3: status $2"
