@@ -19,7 +19,8 @@ const volatile __u64 own_start;		/* of the tracer's process: ns, CLOCK_MONOTONIC
 struct mmap_slot {
 	__u64 vma;
 	__u64 start;
-	__u64 done;		/* the VMA that the first of two twins has seen to */
+	__u64 done;		/* the VMA that the first of two twins has seen to, unless another
+				   VMA took the slot: see is_seen_to() */
 };
 
 struct {
@@ -65,6 +66,29 @@ static __always_inline void map_mmapped(struct vm_area_struct *vma, __u32 flags,
 	make_entry(number_of(vma), flags, ns);
 }
 
+/*
+ * Whether one of two twins has seen to a VMA, though another VMA took its slot
+ * since: its entry is of this address space and map, and nothing has touched it.
+ * So may be that of a VMA which was here before and whose close both programs
+ * missed: a row without faults is missing then.
+ */
+static __noinline bool is_just_made(struct vm_area_struct *vma)
+{
+	struct vma_entry *entry = entry_at(find_index(number_of(vma)));
+
+	return entry && entry->key == (__u64)vma && entry->mm == (__u64)vma->vm_mm &&
+	       entry->map == (__u64)map_of_vma(vma) && !faults_of(&entry->record.counts) &&
+	       !entry->record.counts.batches;
+}
+
+static __always_inline bool is_seen_to(struct mmap_slot *slot, struct vm_area_struct *vma)
+{
+	if (slot->done != (__u64)vma)
+		return is_just_made(vma);
+	slot->done = 0;
+	return true;
+}
+
 static __always_inline int mmap_left(struct vm_area_struct *vma, int ret)
 {
 	struct mmap_slot *slot = mmap_slot_of(vma);
@@ -73,10 +97,8 @@ static __always_inline int mmap_left(struct vm_area_struct *vma, int ret)
 
 	if (!slot)
 		return 0;
-	if (slot->done == (__u64)vma) {
-		slot->done = 0;
+	if (is_seen_to(slot, vma))
 		return 0;
-	}
 	if (slot->vma == (__u64)vma) {
 		ns = bpf_ktime_get_ns() - slot->start;
 		flags = VMA_MMAP_SEEN;
@@ -125,11 +147,7 @@ static __always_inline int open_left(struct vm_area_struct *vma)
 {
 	struct mmap_slot *slot = mmap_slot_of(vma);
 
-	if (slot && slot->done == (__u64)vma) {
-		slot->done = 0;
-		return 0;
-	}
-	return vma_opened(vma);
+	return slot && is_seen_to(slot, vma) ? 0 : vma_opened(vma);
 }
 
 /*

@@ -3,7 +3,7 @@
 # processes fault. Nothing is lost, nothing stays, and it takes no longer in the end.
 # vm: smp=2 memory=1024 timeout=3600
 . ./lib.sh
-rounds=${1:-15}
+rounds=${1:-10}
 tenth=$(((rounds + 9) / 10))
 
 hundredths() {
@@ -23,7 +23,7 @@ whole="($invariants)"' and (map(select(.type == "vma" and .span == "total")) as 
   and ($rows | map(select(.faults.total == 0)) | length <= '"$(array_is_lazy && echo 1 || echo 100000)"')
   and (map(select(.type == "summary").lost | add) == [0]))'
 
-workload --repeat --threads 4 --pages 4096 >/dev/null 2>&1 &
+workload --repeat --threads 2 --pages 4096 >/dev/null 2>&1 &
 storm=$!
 exactly "before" --pages 512 --threads 4
 dmesg >"$work/log"

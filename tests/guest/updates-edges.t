@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Map-in-map updates at the edges: the records' keys to the letter, captures printed as live
 # tracing prints, filters together, processes within processes, and every way to end.
-# vm: smp=2 memory=1024 timeout=600
+# vm: smp=2 memory=1024 timeout=600 add=/usr/bin/jq:/root/bin/jq
+# (this jq, as gojq, which guests have else, does not keep the order of keys)
 . ./lib.sh
 . ./lib-updates.sh
 
