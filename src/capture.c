@@ -666,12 +666,17 @@ static void read_summary(struct reading *reading, struct node record, struct cap
 {
 	struct summary_report *summary = &out->summary;
 
-	summary->seconds = seconds(reading, record);
+	/* both are null where neither was known */
+	summary->unmeasured = !value_of(reading, record, "seconds", MUST) &&
+			      !value_of(reading, record, "lost", MUST);
+	if (!summary->unmeasured) {
+		summary->seconds = seconds(reading, record);
+		read_losses(reading, record, &summary->lost);
+	}
 	summary->vmas = number(reading, record, "vmas");
 	summary->faults = number(reading, record, "faults");
 	summary->batches = number(reading, record, "batches");
 	summary->installed_pages = number(reading, record, "installed_pages");
-	read_losses(reading, record, &summary->lost);
 	summary->verdict = string(reading, record, "verdict", MAY);
 	if (reading->refused)
 		return;

@@ -190,10 +190,9 @@ static void put_totals(const struct html *html, FILE *out, const struct summary_
 		snprintf(text, sizeof(text), "%" PRIu64, totals[i].value);
 		put_total(out, totals[i].name, text);
 	}
-	put_total(out, "Traced for",
-		  draw_duration(text, summary->seconds > 0 && summary->seconds < 1e9
-					      ? (uint64_t)(summary->seconds * 1e6 + 0.5) * 1000
-					      : 0));
+	draw_duration(text, summary->seconds > 0 && summary->seconds < 1e9
+				    ? (uint64_t)(summary->seconds * 1e6 + 0.5) * 1000 : 0);
+	put_total(out, "Traced for", summary->unmeasured ? "not known" : text);
 	fputs("</dl>\n</section>\n", out);
 }
 
@@ -503,8 +502,9 @@ static const char *skipped_what(const struct html *html, const struct losses *lo
 	       "has them)";
 }
 
-static void put_lost(const struct html *html, FILE *out, const struct losses *lost)
+static void put_lost(const struct html *html, FILE *out, const struct summary_report *summary)
 {
+	const struct losses *lost = &summary->lost;
 	const struct {
 		uint64_t count;
 		const char *what;
@@ -519,7 +519,7 @@ static void put_lost(const struct html *html, FILE *out, const struct losses *lo
 
 	fputs("<section aria-labelledby=\"lost\">\n<h2 id=\"lost\">Lost</h2>\n", out);
 	if (!lost_of(lost) && !lost->unseen_runs)
-		fputs("<p>Nothing.</p>\n", out);
+		fprintf(out, "<p>%s.</p>\n", summary->unmeasured ? "Not known" : "Nothing");
 	else
 		fputs("<ul>\n", out);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -572,8 +572,9 @@ static void put_ground(const struct html *html, FILE *out)
 						: "size not known");
 	put_fact(out, "Fault-around", start->fault_around_bytes
 		 ? draw_bytes(text, start->fault_around_bytes) : "not known");
-	put_fact(out, "Counting", start->exact ? "exact (where page tables are written)"
-					       : "light (at the handlers only)");
+	put_fact(out, "Counting", !run_is_known(start) ? "not known"
+		 : start->exact ? "exact (where page tables are written)"
+				: "light (at the handlers only)");
 	if (!start->timed)
 		put_fact(out, "Times", "none were taken");
 	if (start->time.tv_sec) {
@@ -611,7 +612,7 @@ static void html_summary(struct sink *sink, const struct summary_report *summary
 		put_vma_table(html, out);
 	put_blocks(html, out);
 	put_updates(html, out);
-	put_lost(html, out, &summary->lost);
+	put_lost(html, out, summary);
 	put_ground(html, out);
 	put_foot(html, out);
 	errno = 0;

@@ -576,16 +576,24 @@ static void json_summary(struct sink *sink, const struct summary_report *summary
 	struct builder builder = { false };
 	struct json_object *record = new_record(&builder, "summary");
 
-	add_seconds(&builder, record, "seconds", summary->seconds);
+	if (summary->unmeasured)
+		add_null(&builder, record, "seconds");
+	else
+		add_seconds(&builder, record, "seconds", summary->seconds);
 	add_number(&builder, record, "vmas", summary->vmas);
 	add_number(&builder, record, "faults", summary->faults);
 	add_number(&builder, record, "batches", summary->batches);
 	add_number(&builder, record, "installed_pages", summary->installed_pages);
-	add_losses(&builder, record, &summary->lost);
+	if (summary->unmeasured)
+		add_null(&builder, record, "lost");
+	else
+		add_losses(&builder, record, &summary->lost);
 	add_string(&builder, record, "verdict", summary->verdict);
-	add_number(&builder, record, "unseen_runs", summary->lost.unseen_runs);
-	add_events_lost(&builder, record, sink, &summary->lost);
-	add_doubt(&builder, record, &summary->lost);
+	if (!summary->unmeasured) {
+		add_number(&builder, record, "unseen_runs", summary->lost.unseen_runs);
+		add_events_lost(&builder, record, sink, &summary->lost);
+		add_doubt(&builder, record, &summary->lost);
+	}
 	write_record(sink, &builder, record);
 }
 

@@ -44,6 +44,11 @@ const char *map_type_name(uint32_t type)
 	return "other";
 }
 
+bool run_is_known(const struct run_start *start)
+{
+	return start->version;
+}
+
 struct traps vma_traps(const struct vma_report *vma)
 {
 	const struct fault_counts *faults = &vma->faults;

@@ -66,6 +66,9 @@ struct run_start {
 	const char *stop_hint;	/* "Hit Ctrl-C to end." */
 };
 
+/* False of a capture that lacks its start record. */
+bool run_is_known(const struct run_start *start);
+
 struct map_identity {
 	uint32_t id;
 	char name[MODEL_NAME_BYTES];
@@ -176,6 +179,8 @@ struct update_report {
 };
 
 struct summary_report {
+	/* of a capture that ends before its first interval: seconds and lost are not known */
+	bool unmeasured;
 	double seconds;
 	uint64_t vmas, faults, batches, installed_pages;
 	struct losses lost;

@@ -64,6 +64,7 @@ struct openmetrics {
 	struct run_sums intervals, shown;
 	struct run_start start;
 	char *version, *kernel;		/* valid UTF-8; NULL before the start */
+	bool unmeasured;		/* time and losses are not known */
 	bool said;			/* that it could not be written */
 };
 
@@ -360,7 +361,7 @@ static void put_histograms(const struct openmetrics *metrics, FILE *out)
 	}
 }
 
-static void put_run(const struct openmetrics *metrics, FILE *out)
+static void put_losses(const struct openmetrics *metrics, FILE *out)
 {
 	const struct run_sums *shown = &metrics->shown;
 
@@ -379,17 +380,36 @@ static void put_run(const struct openmetrics *metrics, FILE *out)
 	fputs("lazyfault_traced_seconds_total ", out);
 	put_seconds(out, shown->us * 1000);
 	fputc('\n', out);
+}
+
+static void put_start(const struct openmetrics *metrics, FILE *out)
+{
 	put_family(out, "lazyfault_start_time_seconds", "gauge",
 		   "When tracing began, since the epoch; its counters began at zero then.");
 	fprintf(out, "lazyfault_start_time_seconds %" PRId64 ".%06ld\n",
 		(int64_t)metrics->start.time.tv_sec, metrics->start.time.tv_nsec / 1000);
+}
+
+static void put_build(const struct openmetrics *metrics, FILE *out)
+{
 	put_family(out, "lazyfault_build_info", "gauge",
 		   "Version of lazyfault, kernel traced, and way of counting; always 1.");
 	fputs("lazyfault_build_info{version=", out);
-	put_string(out, metrics->version ? metrics->version : "");
+	put_string(out, metrics->version);
 	fputs(",kernel=", out);
-	put_string(out, metrics->kernel ? metrics->kernel : "");
+	put_string(out, metrics->kernel);
 	fprintf(out, ",counting=\"%s\"} 1\n", metrics->start.exact ? "exact" : "light");
+}
+
+/* What a capture does not tell is left out: zero would be a claim. */
+static void put_run(const struct openmetrics *metrics, FILE *out)
+{
+	if (!metrics->unmeasured)
+		put_losses(metrics, out);
+	if (metrics->start.time.tv_sec)
+		put_start(metrics, out);
+	if (run_is_known(&metrics->start))
+		put_build(metrics, out);
 }
 
 static int write_file(struct openmetrics *metrics)
@@ -481,6 +501,7 @@ static void metrics_summary(struct sink *sink, const struct summary_report *summ
 	struct run_sums all = { 0 };
 	int error;
 
+	metrics->unmeasured = summary->unmeasured;
 	add_run(&all, &summary->lost, summary->seconds);
 	raise_counters(&metrics->shown, &all, sizeof(metrics->shown));
 	for (size_t i = 0; i < metrics->count; i++)

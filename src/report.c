@@ -51,6 +51,7 @@ struct report {
 	char unknown_type[NAME_COLUMNS + 1];	/* the first of them */
 	uint64_t unknown_line;
 	bool started, summarized;
+	bool measured;			/* an interval has told of time and losses */
 	bool another;			/* a second run begins */
 	bool rows_full;
 	bool any_update;
@@ -210,6 +211,7 @@ static void take_interval(struct report *report, struct capture_record *record)
 	const struct interval_report *interval = &record->interval;
 	struct losses *lost = &report->sum.lost;
 
+	report->measured = true;
 	report->sum.seconds += interval->seconds;
 	lost->ring_full += interval->lost.ring_full;
 	lost->vma_table_full += interval->lost.vma_table_full;
@@ -319,6 +321,7 @@ static void summarize(struct report *report)
 	else
 		verdict_for_run(&report->verdict, verdict, sizeof(verdict));
 	snprintf(text, sizeof(text), "The capture ends early; of what it has: %s", verdict);
+	sum->unmeasured = !report->measured;
 	sum->verdict = text;
 	sum->vmas = report->verdict.vmas;
 	sum->faults = report->verdict.faults.total;

@@ -119,8 +119,11 @@ static void draw_counting(const struct text_sink *text)
 	struct paragraph line;
 
 	paragraph_begin(&line, text->sink.out, 10, "Counting");
-	paragraph_words(&line, start->exact ? "exact (where page tables are written)"
-					    : "light (at the handlers only)");
+	if (run_is_known(start))
+		paragraph_words(&line, start->exact ? "exact (where page tables are written)"
+						    : "light (at the handlers only)");
+	else
+		paragraph_words(&line, "not known");
 	if (!start->timed)
 		paragraph_words(&line, "and without times");
 	paragraph_end(&line);
@@ -702,23 +705,34 @@ static void draw_totals(const struct text_sink *text, const struct summary_repor
 			      plural(summary->installed_pages));
 	}
 	draw_duration(number, nanoseconds(summary->seconds));
-	paragraph_add(&line, reports_updates(text) ? "traced for %s" : "in %s", number);
+	if (summary->unmeasured)
+		paragraph_words(&line, reports_updates(text) ? "traced for a time that is not known"
+							     : "in a time that is not known");
+	else
+		paragraph_add(&line, reports_updates(text) ? "traced for %s" : "in %s", number);
 	paragraph_end(&line);
+}
+
+static void draw_lost(const struct text_sink *text, const struct summary_report *summary)
+{
+	const struct losses *lost = &summary->lost;
+	const char *none = summary->unmeasured ? "not known" : "nothing";
+
+	if (!lost->ring_full && !lost->vma_table_full && !lost->recursion && !lost->events_lost)
+		fprintf(text->sink.out, "%-*s%s\n", TEXT_LABEL, "Lost", none);
+	draw_losses(text, lost);
 }
 
 static void text_summary(struct sink *sink, const struct summary_report *summary)
 {
 	struct text_sink *text = (struct text_sink *)sink;
-	const struct losses *lost = &summary->lost;
 
 	end_events(text);
 	draw_blocks(text);
 	draw_totals(text, summary);
 	if (summary->verdict && *summary->verdict)
 		draw_verdict(text, "Verdict", summary->verdict);
-	if (!lost->ring_full && !lost->vma_table_full && !lost->recursion && !lost->events_lost)
-		fprintf(sink->out, "%-*snothing\n", TEXT_LABEL, "Lost");
-	draw_losses(text, lost);
+	draw_lost(text, summary);
 	flush(text);
 }
 

@@ -28,7 +28,7 @@
 #include "sample.h"
 
 static char directory[] = "/tmp/lazyfault-report-XXXXXX";
-static char capture_path[64], output_path[64], errors_path[64];
+static char capture_path[64], output_path[64], errors_path[64], metrics_path[64];
 
 static int make_directory(void **state)
 {
@@ -38,6 +38,7 @@ static int make_directory(void **state)
 	snprintf(capture_path, sizeof(capture_path), "%s/capture", directory);
 	snprintf(output_path, sizeof(output_path), "%s/output", directory);
 	snprintf(errors_path, sizeof(errors_path), "%s/errors", directory);
+	snprintf(metrics_path, sizeof(metrics_path), "%s/metrics", directory);
 	setenv("TZ", "UTC-2", 1);
 	tzset();
 	return 0;
@@ -49,6 +50,7 @@ static int remove_directory(void **state)
 	unlink(capture_path);
 	unlink(output_path);
 	unlink(errors_path);
+	unlink(metrics_path);
 	return rmdir(directory);
 }
 
@@ -697,6 +699,49 @@ static void test_totals_of_a_cut_capture_are_its_intervals(void **state)
 	free(capture);
 }
 
+/* A run without intervals that was killed: nothing tells its time and its losses. */
+static void test_what_a_cut_capture_does_not_tell_is_not_known(void **state)
+{
+	static const struct options forms[] = {
+		{ .top = 1 }, { .html = true }, { .json = true }, { .openmetrics = metrics_path },
+	};
+	static const char *const said[] = {
+		"Lost         not known\n", "<dt>Traced for</dt><dd>not known</dd>",
+		"\"summary\",\"seconds\":null", "1 VMA, 2048 faults",
+	};
+	const struct story story = { tell_lazy, 0 };
+	struct outcome outcome, again;
+	char *capture, *metrics;
+
+	(void)state;
+	write_capture(&story);
+	capture = read_file(capture_path);
+	write_file(capture_path, capture, lines_length(capture, 2));
+	for (size_t i = 0; i < COUNT_OF(forms); i++) {
+		outcome = report_file(&forms[i]);
+		assert_int_equal(outcome.status, 0);
+		assert_contains(outcome.out, said[i]);
+		assert_null(strstr(outcome.out, "nothing\n"));
+		assert_null(strstr(outcome.out, "Nothing."));
+		assert_null(strstr(outcome.out, "ring_full"));
+		if (forms[i].json) {
+			again = report_text(outcome.out, strlen(outcome.out));
+			assert_string_equal(again.err, "");
+			assert_contains(again.out, "Lost         not known\n");
+			free_outcome(&again);
+			write_file(capture_path, capture, lines_length(capture, 2));
+		}
+		free_outcome(&outcome);
+	}
+	metrics = read_file(metrics_path);
+	assert_contains(metrics, "lazyfault_installed_pages_total");
+	assert_null(strstr(metrics, "lost_events"));
+	assert_null(strstr(metrics, "unseen_runs"));
+	assert_null(strstr(metrics, "traced_seconds"));
+	free(metrics);
+	free(capture);
+}
+
 /* From the blocks to the totals, all is as if the totals had come. */
 static void test_updates_of_a_cut_capture_are_its_intervals(void **state)
 {
@@ -1069,13 +1114,22 @@ static void test_capture_without_its_beginning(void **state)
 	char *capture = long_capture();
 	size_t skip = lines_length(capture, 1);
 	struct outcome outcome = report_text(capture + skip, strlen(capture + skip));
+	char *metrics;
 
 	(void)state;
 	assert_int_equal(outcome.status, 0);
 	assert_contains(outcome.err, "line 1 comes without a start record");
 	assert_contains(outcome.out, "page size not known");
+	assert_contains(outcome.out, "Counting  not known");
 	assert_contains(outcome.out, "2 VMAs, 38 faults");
 	free_outcome(&outcome);
+	outcome = report_file(&(struct options){ .html = true, .openmetrics = metrics_path });
+	assert_contains(outcome.out, "<dt>Counting</dt><dd>not known</dd>");
+	free_outcome(&outcome);
+	metrics = read_file(metrics_path);
+	assert_null(strstr(metrics, "lazyfault_start_time_seconds"));
+	assert_null(strstr(metrics, "lazyfault_build_info"));
+	free(metrics);
 	free(capture);
 }
 
@@ -1135,6 +1189,7 @@ int main(void)
 		cmocka_unit_test(test_updates),
 		cmocka_unit_test(test_report_of_updates),
 		cmocka_unit_test(test_updates_of_a_cut_capture_are_its_intervals),
+		cmocka_unit_test(test_what_a_cut_capture_does_not_tell_is_not_known),
 		cmocka_unit_test(test_random_runs),
 		cmocka_unit_test(test_totals_of_a_cut_capture_are_its_intervals),
 		cmocka_unit_test(test_cut_anywhere),
