@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads JSON lines strictly: numbers are whole and fit, distributions add up,
- * strings are cut to what they are kept in. Keys that this version does not
+ * no key comes twice, strings are cut to what they are kept in. Keys that this version does not
  * know are passed over; those that older versions did not write may lack.
  */
 #include "capture.h"
@@ -19,8 +19,6 @@
 enum { DEPTH_MAX = 16 };
 /* Map types that a capture may name besides our own. */
 enum { TYPES_MAX = 32, TYPE_BYTES = 32 };
-
-#define SECONDS_MAX 1e12
 
 struct capture {
 	struct json_tokener *tokener;
@@ -201,7 +199,7 @@ static double seconds(struct reading *reading, struct node node)
 		return 0;
 	}
 	number_of_them = json_object_get_double(value);
-	if (!(number_of_them >= 0 && number_of_them <= SECONDS_MAX)) {
+	if (!(number_of_them >= 0 && number_of_them <= CAPTURE_SECONDS_MAX)) {
 		refuse(reading, "%sseconds is out of range", node.name);
 		return 0;
 	}
@@ -356,6 +354,31 @@ static void read_bucket(struct reading *reading, struct json_object *value, stru
 	if (dist->slots[slot])
 		refuse(reading, "%s has two buckets from %" PRIu64, name, from);
 	dist->slots[slot] = number(reading, bucket, "count");
+	if (!dist->slots[slot])
+		refuse(reading, "%s has an empty bucket from %" PRIu64, name, from);
+}
+
+/* The slot of a value, as far as there are slots. */
+static unsigned int slot_within(const struct dist *dist, uint64_t value)
+{
+	unsigned int slot = dist_slot(value);
+
+	return dist->open_slot && slot > dist->open_slot ? dist->open_slot : slot;
+}
+
+/* Least and greatest lie in the lowest and the highest bucket. */
+static void check_range(struct reading *reading, const struct dist *dist, const char *name)
+{
+	unsigned int low = 0, high = DIST_SLOTS - 1;
+
+	while (!dist->slots[low])
+		low++;
+	while (!dist->slots[high])
+		high--;
+	if (dist->min > dist->max || slot_within(dist, dist->min) != low ||
+	    slot_within(dist, dist->max) != high)
+		refuse(reading, "%s: min %" PRIu64 " and max %" PRIu64 " are not those of its "
+		       "buckets", name, dist->min, dist->max);
 }
 
 static void read_dist(struct reading *reading, struct node record, const char *key,
@@ -386,6 +409,8 @@ static void read_dist(struct reading *reading, struct node record, const char *k
 		dist->min = number(reading, node, "min");
 		dist->max = number(reading, node, "max");
 	}
+	if (count && !reading->refused)
+		check_range(reading, dist, key);
 }
 
 /* ---- records ---- */
@@ -473,6 +498,8 @@ static void read_start(struct reading *reading, struct node record, struct captu
 	start->events = flag(reading, record, "events", MAY, false);
 	start->page_bytes = (unsigned int)number_to(reading, record, "page_bytes", MUST,
 						    1u << 30);
+	if (!start->page_bytes || start->page_bytes & (start->page_bytes - 1))
+		refuse(reading, "page_bytes is %u, which is no power of two", start->page_bytes);
 	start->fault_around_bytes = number(reading, record, "fault_around_bytes");
 	start->time = time_of(reading, record);
 	read_types(reading, record, start->types);
@@ -642,6 +669,7 @@ static void read_event(struct reading *reading, struct node record, struct captu
 static void read_losses(struct reading *reading, struct node record, struct losses *lost)
 {
 	struct node node = node_of(reading, record, "lost", "lost.", MUST);
+	uint64_t sum;
 
 	lost->ring_full = number(reading, node, "ring_full");
 	lost->vma_table_full = number(reading, node, "vma_table_full");
@@ -649,6 +677,9 @@ static void read_losses(struct reading *reading, struct node record, struct loss
 	lost->recursion_at_most = flag(reading, record, "recursion_at_most", MAY, false);
 	lost->unseen_runs = number_if(reading, record, "unseen_runs");
 	lost->events_lost = number_if(reading, record, "events_lost");
+	if (__builtin_add_overflow(lost->ring_full, lost->vma_table_full, &sum) ||
+	    __builtin_add_overflow(sum, lost->recursion, &sum))
+		refuse(reading, "lost counts beyond 64 bits");
 }
 
 static void read_interval(struct reading *reading, struct node record, struct capture_record *out)
@@ -720,6 +751,8 @@ static void read_record(struct reading *reading, struct json_object *object,
 	snprintf(reading->why, CAPTURE_WHY_BYTES, "%s", type);
 }
 
+/* ---- lines ---- */
+
 /* A whole number of more than 64 bits, which the parser would take for the highest. */
 static bool is_too_large(const char *number, size_t length)
 {
@@ -742,16 +775,23 @@ static size_t digits_at(const char *text, size_t length)
 	return count;
 }
 
-/* Whether such a number stands anywhere but in a string or behind a point. */
-static bool has_too_large(const char *line, size_t length)
+/* What the parser would not tell of a line. */
+struct look {
+	bool too_large;		/* such a number stands anywhere but in a string or behind a point */
+	size_t keys;		/* of all objects */
+};
+
+static struct look look_at(const char *line, size_t length)
 {
+	struct look look = { .keys = 0 };
 	bool in_string = false;
 
 	for (size_t i = 0; i < length; i++) {
 		size_t count = in_string ? 0 : digits_at(line + i, length - i);
 
 		if (count && (!i || line[i - 1] != '.') && is_too_large(line + i, count))
-			return true;
+			look.too_large = true;
+		look.keys += !in_string && line[i] == ':';
 		if (count)
 			i += count - 1;
 		else if (in_string && line[i] == '\\')
@@ -759,7 +799,24 @@ static bool has_too_large(const char *line, size_t length)
 		else if (line[i] == '"')
 			in_string = !in_string;
 	}
-	return false;
+	return look;
+}
+
+/* Keys that the parser has kept: of two that are the same, one. No deeper than DEPTH_MAX. */
+static size_t count_keys(struct json_object *value)
+{
+	size_t count = 0;
+
+	if (json_object_is_type(value, json_type_array))
+		for (size_t i = 0; i < json_object_array_length(value); i++)
+			count += count_keys(json_object_array_get_idx(value, i));
+	if (json_object_is_type(value, json_type_object)) {
+		json_object_object_foreach(value, key, member) {
+			(void)key;
+			count += 1 + count_keys(member);
+		}
+	}
+	return count;
 }
 
 /* The line as JSON; NULL, with 0, -EINVAL or -ENODATA in *error. */
@@ -767,6 +824,7 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 				      char *why, int *error)
 {
 	struct json_tokener *tokener = capture->tokener;
+	struct look look = look_at(line, length);
 	struct json_object *object;
 	enum json_tokener_error state;
 
@@ -775,7 +833,7 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 		snprintf(why, CAPTURE_WHY_BYTES, "it has a NUL byte");
 		return NULL;
 	}
-	if (has_too_large(line, length)) {
+	if (look.too_large) {
 		snprintf(why, CAPTURE_WHY_BYTES, "a number in it is more than %" PRIu64,
 			 UINT64_MAX);
 		return NULL;
@@ -783,9 +841,13 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 	json_tokener_reset(tokener);
 	object = json_tokener_parse_ex(tokener, line, (int)length);
 	state = json_tokener_get_error(tokener);
-	if (state == json_tokener_success)
+	if (state == json_tokener_success && count_keys(object) == look.keys)
 		return object;
 	json_object_put(object);
+	if (state == json_tokener_success) {
+		snprintf(why, CAPTURE_WHY_BYTES, "it has a key twice in one object");
+		return NULL;
+	}
 	if (state == json_tokener_continue)
 		*error = -ENODATA;
 	snprintf(why, CAPTURE_WHY_BYTES, "%s",

@@ -37,6 +37,8 @@ struct capture *capture_new(void);	/* NULL: no memory */
 void capture_free(struct capture *capture);
 
 #define CAPTURE_WHY_BYTES 256
+/* The longest run that is believed: some thirty years. */
+#define CAPTURE_SECONDS_MAX 999999999.0
 
 /*
  * Reads one line. 0; or -EINVAL, with what is wrong with it in why; -ENODATA

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "balance.h"
 #include "capture.h"
 #include "commands.h"
 #include "errors.h"
@@ -43,6 +44,7 @@ struct report {
 	FILE *in;
 	bool in_is_file;		/* all of it is there already */
 	struct capture *capture;
+	struct balance *balance;
 	struct rows *rows;
 	struct update_sums *update_sums;
 	struct sink *sink;
@@ -54,7 +56,8 @@ struct report {
 	bool measured;			/* an interval has told of time and losses */
 	bool another;			/* a second run begins */
 	bool rows_full;
-	bool any_update;
+	bool any_update, any_fault;	/* records of them */
+	bool unfit;			/* there is a summary, but it does not add up */
 	int error;			/* positive: ends it */
 	struct run_start start;
 	struct verdict_input verdict;
@@ -109,6 +112,7 @@ static void refuse_line(struct report *report, const char *format, ...)
 	char why[CAPTURE_WHY_BYTES], shown[CAPTURE_WHY_BYTES];
 	va_list args;
 
+	balance_doubt(report->balance);
 	if (report->refused++ >= SAID_MAX)
 		return;
 	va_start(args, format);
@@ -141,6 +145,7 @@ static void begin(struct report *report, const struct run_start *start)
 	report->verdict.start = &report->start;
 	report->update_verdict.rcu = &report->start.rcu;
 	report->started = true;
+	balance_pages(report->balance, start->page_bytes);
 	report->sink->ops->start(report->sink, &report->start);
 }
 
@@ -151,6 +156,7 @@ static void begin_without_start(struct report *report)
 
 	notice("%s: line %" PRIu64 " comes without a start record before it: kernel, modes and "
 	       "scope are not known", report->name, report->line);
+	balance_doubt(report->balance);
 	begin(report, &nothing);
 }
 
@@ -169,10 +175,12 @@ static void take_vma(struct report *report, struct capture_record *record)
 {
 	int error = rows_take(report->rows, &record->vma, record->row_known);
 
-	if (error == -ENOSPC)
+	if (error == -ENOSPC) {
 		report->rows_full = true;
-	else if (error)
+		balance_doubt(report->balance);
+	} else if (error) {
 		report->error = -error;
+	}
 	if (record->vma.span == SPAN_TOTAL)
 		add_total(report, &record->vma);
 	else
@@ -191,7 +199,6 @@ static void take_update(struct report *report, struct capture_record *record)
 {
 	if (update_sums_take(report->update_sums, &record->update))
 		report->error = ENOMEM;
-	report->any_update = true;
 	if (record->update.span == SPAN_TOTAL)
 		add_update_total(report, &record->update);
 	else
@@ -228,6 +235,73 @@ static void take_summary(struct report *report, struct capture_record *record)
 	report->sink->ops->summary(report->sink, &record->summary);
 }
 
+/* ---- what does not add up ---- */
+
+/* A record of a report that the capture is not. 0 or -EINVAL. */
+static int check_kind(struct report *report, bool update, char *why)
+{
+	bool known = run_is_known(&report->start);
+
+	if (update ? known ? !report->start.updates : report->any_fault
+		   : known ? report->start.updates : report->any_update) {
+		snprintf(why, CAPTURE_WHY_BYTES, update ? "it is of an update, in a capture of faults"
+							: "it is of faults, in a capture of updates");
+		return -EINVAL;
+	}
+	report->any_update |= update;
+	report->any_fault |= !update;
+	return 0;
+}
+
+static int check_vma(struct report *report, const struct capture_record *record, char *why)
+{
+	struct balance_row row = { .known = record->row_known };
+	struct vma_report sum;
+	int error = check_kind(report, false, why);
+
+	if (error)
+		return error;
+	if (row.known && rows_sum(report->rows, &record->vma, &sum))
+		row.intervals = &sum;
+	return balance_vma(report->balance, &record->vma, &row, why);
+}
+
+static int weigh(struct report *report, struct capture_record *record, char *why)
+{
+	struct balance *balance = report->balance;
+	int error;
+
+	switch (record->kind) {
+	case CAPTURE_VMA:
+		return check_vma(report, record, why);
+	case CAPTURE_UPDATE:
+		error = check_kind(report, true, why);
+		return error ? error : balance_update(balance, &record->update, why);
+	case CAPTURE_EVENT:
+		return check_kind(report, false, why);
+	case CAPTURE_INTERVAL:
+		return balance_interval(balance, &record->interval, why);
+	case CAPTURE_SUMMARY:
+		return balance_summary(balance, &record->summary, why);
+	default:
+		return 0;
+	}
+}
+
+/* Whether the record fits what came before it; else it is left out, and that is said. */
+static bool adds_up(struct report *report, struct capture_record *record)
+{
+	char why[CAPTURE_WHY_BYTES];
+	int error = weigh(report, record, why);
+
+	if (error == -EINVAL)
+		refuse_line(report, "%s", why);
+	else if (error)
+		report->error = -error;
+	report->unfit |= error == -EINVAL && record->kind == CAPTURE_SUMMARY;
+	return !error;
+}
+
 static void take_record(struct report *report, struct capture_record *record)
 {
 	static void (*const take[])(struct report *report, struct capture_record *record) = {
@@ -249,6 +323,8 @@ static void take_record(struct report *report, struct capture_record *record)
 	}
 	if (record->kind != CAPTURE_START && !report->started)
 		begin_without_start(report);
+	if (!adds_up(report, record))
+		return;
 	report->used++;
 	take[record->kind](report, record);
 }
@@ -301,9 +377,37 @@ static void read_lines(struct report *report)
 
 /* ---- a capture that ends before its summary ---- */
 
+static void note_missing(struct report *report, int error, const char *why)
+{
+	if (error == -EINVAL)
+		notice("%s: a row is left out of the totals: %s", report->name, why);
+	else
+		report->error = -error;
+}
+
 static void add_missing_total(void *context, const struct vma_report *vma)
 {
-	add_total(context, vma);
+	const struct balance_row row = { true, vma };
+	struct report *report = context;
+	char why[CAPTURE_WHY_BYTES];
+	int error = balance_vma(report->balance, vma, &row, why);
+
+	if (error)
+		note_missing(report, error, why);
+	else
+		add_total(report, vma);
+}
+
+static void add_missing_update(void *context, const struct update_report *update)
+{
+	struct report *report = context;
+	char why[CAPTURE_WHY_BYTES];
+	int error = balance_update(report->balance, update, why);
+
+	if (error)
+		note_missing(report, error, why);
+	else
+		add_update_total(report, update);
 }
 
 /* Says what can be said at the end: the sum of what came. */
@@ -312,15 +416,19 @@ static void summarize(struct report *report)
 	struct summary_report *sum = &report->sum;
 	char verdict[UPDATE_VERDICT_BYTES], text[UPDATE_VERDICT_BYTES + 100];
 
-	notice("%s: there is no summary: tracing was killed, still goes on, or the file is cut "
-	       "off; the totals are of what it has", report->name);
+	if (report->unfit)
+		notice("%s: the totals are of the rows that it has", report->name);
+	else
+		notice("%s: there is no summary: tracing was killed, still goes on, or the file is "
+		       "cut off; the totals are of what it has", report->name);
 	rows_each(report->rows, add_missing_total, report);
-	update_sums_each(report->update_sums, add_update_total, report);
+	update_sums_each(report->update_sums, add_missing_update, report);
 	if (report->start.updates || (report->any_update && !report->verdict.vmas))
 		update_verdict_text(&report->update_verdict, verdict, sizeof(verdict));
 	else
 		verdict_for_run(&report->verdict, verdict, sizeof(verdict));
-	snprintf(text, sizeof(text), "The capture ends early; of what it has: %s", verdict);
+	snprintf(text, sizeof(text), "%s; of what it has: %s", report->unfit ?
+		 "The capture does not add up" : "The capture ends early", verdict);
 	sum->unmeasured = !report->measured;
 	sum->verdict = text;
 	sum->vmas = report->verdict.vmas;
@@ -376,9 +484,10 @@ static int set_up(struct report *report, FILE **out, char *message)
 	    would_lose(report->in, "openmetrics", options->openmetrics, message))
 		return -EINVAL;
 	report->capture = capture_new();
+	report->balance = balance_new();
 	report->rows = rows_new();
 	report->update_sums = update_sums_new();
-	if (!report->capture || !report->rows || !report->update_sums)
+	if (!report->capture || !report->balance || !report->rows || !report->update_sums)
 		return -ENOMEM;
 	*out = output_open(options->output, message, MESSAGE_BYTES);
 	if (!*out)
@@ -390,6 +499,7 @@ static int set_up(struct report *report, FILE **out, char *message)
 static void close_report(struct report *report)
 {
 	sink_free(report->sink);
+	balance_free(report->balance);
 	rows_free(report->rows);
 	update_sums_free(report->update_sums);
 	capture_free(report->capture);

@@ -185,6 +185,16 @@ int rows_take(struct rows *rows, struct vma_report *vma, bool row_known)
 	return entry ? add_up(entry, vma) : -ENOMEM;
 }
 
+bool rows_sum(struct rows *rows, const struct vma_report *vma, struct vma_report *sum)
+{
+	struct key key = key_of(vma, true);
+	struct entry *entry = rows->slots ? *find(rows, &key) : NULL;
+
+	if (entry)
+		packed_get(entry->sum, sum, sizeof(*sum));
+	return entry;
+}
+
 static int by_row(const void *a, const void *b)
 {
 	uint64_t left = (*(struct entry *const *)a)->row, right = (*(struct entry *const *)b)->row;

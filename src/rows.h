@@ -24,6 +24,9 @@ void rows_free(struct rows *rows);	/* NULL is fine */
  */
 int rows_take(struct rows *rows, struct vma_report *vma, bool row_known);
 
+/* The sum of the intervals of vma's row since its beginning; false: there are none. */
+bool rows_sum(struct rows *rows, const struct vma_report *vma, struct vma_report *sum);
+
 /* Hands out the sums as totals, in order of row. */
 void rows_each(struct rows *rows, void (*fn)(void *context, const struct vma_report *vma),
 	       void *context);

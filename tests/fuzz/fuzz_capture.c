@@ -107,20 +107,30 @@ static void check_format(const char *capture, size_t bytes, struct options optio
 	free(err.bytes);
 }
 
+/*
+ * A capture of which something was left out need not add up, nor need one
+ * that does not number its rows; what is written of it then has the same gaps.
+ */
+static bool has_gaps(const struct text *err, const char *capture, size_t bytes)
+{
+	return memmem(err->bytes, err->size, " left out", strlen(" left out")) ||
+	       memmem(err->bytes, err->size, "without a start", strlen("without a start")) ||
+	       !memmem(capture, bytes, "\"row\"", strlen("\"row\""));
+}
+
 /* The JSON of what the report printed as JSON is the same, to the byte. */
 static void check_round_trip(const char *capture, size_t bytes)
 {
 	struct text out = { NULL, 0 }, err = { NULL, 0 }, again = { NULL, 0 };
 	struct options options = { .json = true };
 
-	if (report(capture, bytes, options, &out, &err) == 0 && out.size) {
+	if (report(capture, bytes, options, &out, &err) == 0 && out.size)
 		require_of(is_json_lines(out.bytes, out.size), out.bytes, out.size);
+	if (out.size && !has_gaps(&err, capture, bytes)) {
 		free(err.bytes);
 		err.bytes = NULL;
 		require(report(out.bytes, out.size, options, &again, &err) == 0);
-		/* what has no start record is told so again, and nothing else is */
-		require_of(!err.size || strncmp(out.bytes, "{\"type\":\"start\"", 15) != 0,
-			   err.bytes, err.size);
+		require_of(!err.size, err.bytes, err.size);
 		require_of(again.size == out.size && !memcmp(again.bytes, out.bytes, out.size),
 			   again.bytes, again.size);
 	}

@@ -3,7 +3,7 @@
  * Any records from the ring buffer: those that no kernel side can have
  * written are refused, and what is reported of the others keeps the sums that
  * the reports promise, never goes back, and is strict JSON that reads as it
- * was written.
+ * was written and adds up to `lazyfault report`.
  *
  * An input is a row of steps upon one record, so that small inputs reach deep:
  * set or raise a word of it, overwrite it with bytes, hand it over, report.
@@ -13,9 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "balance.h"
 #include "capture.h"
 #include "records.h"
+#include "rows.h"
 #include "sink.h"
 #include "vma_table.h"
 
@@ -39,6 +42,8 @@ struct run {
 	size_t row_count;
 	bool overflowed;	/* more rows than are followed */
 	struct capture *capture;
+	struct balance *balance;
+	struct rows *sums;
 };
 
 static uint64_t take(struct run *run, size_t bytes)
@@ -106,6 +111,20 @@ static void check_json(struct run *run, const struct vma_report *vma)
 	free(text);
 }
 
+/* `report` takes it; but sums beyond 64 bits come only of a fuzzer, as rows do that come again. */
+static void check_balance(struct run *run, const struct vma_report *vma)
+{
+	struct balance_row row = { .known = true };
+	struct vma_report copy = *vma, sum;
+	char why[CAPTURE_WHY_BYTES];
+
+	if (rows_sum(run->sums, vma, &sum))
+		row.intervals = &sum;
+	require_of(!balance_vma(run->balance, vma, &row, why) || strstr(why, "beyond 64 bits") ||
+		   strstr(why, "had its total before"), why, strlen(why));
+	require(!rows_take(run->sums, &copy, true));
+}
+
 static void check(struct run *run, const struct vma_report *vma)
 {
 	check_sums(vma);
@@ -113,6 +132,7 @@ static void check(struct run *run, const struct vma_report *vma)
 	check_dist(&vma->batch_ns);
 	check_dist(&vma->batch_pages);
 	check_json(run, vma);
+	check_balance(run, vma);
 }
 
 static struct so_far *find(struct run *run, uint64_t row)
@@ -266,6 +286,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kind = (uint8_t)take(&run, 1);
 	run.table = vma_table_new(kind & 1, kind & 2);
 	run.capture = capture_new();
+	run.balance = balance_new();
+	run.sums = rows_new();
+	balance_pages(run.balance, (uint64_t)sysconf(_SC_PAGESIZE));
 	vma_table_limit_gone(run.table, GONE_MAX);
 	for (int i = 0; i < STEPS_MAX && run.at < run.end; i++)
 		step(&run);
@@ -273,5 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	vma_table_each_total(run.table, on_total, &run);
 	vma_table_free(run.table);
 	capture_free(run.capture);
+	balance_free(run.balance);
+	rows_free(run.sums);
 	return 0;
 }

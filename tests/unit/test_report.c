@@ -389,16 +389,20 @@ static void tell_hostile(struct sink *sink, unsigned int seed)
 	memcpy(vma.comm, "\x1b[2J\xff\xd0\xb1\xd0\x80\"\\\n<b>", 15);
 	memcpy(vma.map.name, "\n\t\"\\\x7f</script>", 14);
 	vma.pid = vma.map.id = UINT32_MAX;
-	vma.start = UINT64_MAX - 1;
-	vma.row = vma.end = vma.pages = vma.map_offset_pages = vma.mmap.ns = UINT64_MAX;
-	memset(&vma.faults, 0xff, sizeof(vma.faults));
-	memset(&vma.batches, 0xff, sizeof(vma.batches));
-	vma.installed_pages = UINT64_MAX;
-	vma.fault_ns.slots[47] = UINT64_MAX;
-	vma.fault_ns.sum = vma.fault_ns.max = UINT64_MAX;
+	vma.start = 0;
+	vma.pages = UINT64_MAX / start.page_bytes;
+	vma.row = vma.end = vma.map_offset_pages = vma.mmap.ns = UINT64_MAX;
+	vma.faults = (struct fault_counts){
+		.total = UINT64_MAX, .write = UINT64_MAX, .remote = UINT64_MAX,
+		.remote_write = UINT64_MAX, .failed = UINT64_MAX, .raced = UINT64_MAX,
+		.under_mmap_lock = UINT64_MAX,
+	};
+	vma.batches.pages = vma.batches.declined = vma.installed_pages = UINT64_MAX;
+	vma.fault_ns.slots[47] = vma.fault_ns.sum = vma.fault_ns.max = UINT64_MAX;
+	vma.fault_ns.min = UINT64_C(1) << 46;
 	verdict_add(&input, &vma);
 	sink->ops->vma(sink, &vma);
-	tell_end(sink, &input, &(struct losses){ UINT64_MAX, 1, UINT64_MAX, 1, false, 0 }, 1e9);
+	tell_end(sink, &input, &(struct losses){ UINT64_MAX - 2, 1, 1, 1, false, 0 }, 9e8);
 }
 
 static void test_hostile_strings_and_numbers(void **state)
@@ -413,12 +417,13 @@ static void tell_updates(struct sink *sink, unsigned int seed)
 	struct verdict_input input = { .start = &start };
 	struct update_report update = {
 		.span = SPAN_INTERVAL, .pid = 4711, .comm = "agent",
-		.map = { 9, "tenants", "array_of_maps" }, .calls = 3, .failed = 1,
+		.map = { 9, "tenants", "array_of_maps" }, .calls = 3, .failed = 1, .untimed = 1,
 		.wait = "expedited",
 	};
 	struct interval_report interval = { .seconds = 1 };
 
 	(void)seed;
+	start.updates = true;
 	sink->ops->start(sink, &start);
 	dist_add(&update.ns, 15000000);
 	dist_add(&update.ns, 16000000);
@@ -427,8 +432,9 @@ static void tell_updates(struct sink *sink, unsigned int seed)
 	sink->ops->interval(sink, &interval);
 	update.span = SPAN_TOTAL;
 	sink->ops->update(sink, &update);
-	update.wait = "none";
-	update.map.type = "hash_of_maps";
+	update = (struct update_report){
+		.span = SPAN_TOTAL, .map = { 10, "", "hash_of_maps" }, .wait = "none",
+	};
 	sink->ops->update(sink, &update);
 	tell_end(sink, &input, &(struct losses){ 0 }, 2);
 }
@@ -518,54 +524,82 @@ static uint64_t random_to(uint64_t most)
 	return random_bits() % (most + 1);
 }
 
-static void random_dist(struct dist *dist, unsigned int open_slot)
+static void random_dist(struct dist *dist, unsigned int open_slot, uint64_t count)
 {
 	dist->open_slot = open_slot;
-	for (uint64_t i = random_to(40); i; i--)
-		dist_add(dist, random_number());
+	for (; count; count--)
+		dist_add(dist, random_number() >> 16);
 }
 
-static void random_vma(struct vma_report *vma, enum span span)
+static void random_identity(struct vma_report *vma, uint64_t row)
 {
 	static const char *const types[] = { "array", "arena", "ringbuf", "other" };
 
 	*vma = sample_vma(1 + random_to(5000));
-	vma->span = span;
-	vma->mapped = random_bits() % 2;
-	vma->row = random_to(20);
+	vma->row = row;
 	vma->pid = (uint32_t)random_to(3);
 	vma->map.id = (uint32_t)random_to(3);
 	vma->map.type = types[random_to(3)];
+	vma->raced_known = random_bits() % 2;
 	memset(vma->comm, 0, sizeof(vma->comm));
 	for (uint64_t i = random_to(15); i; i--)
 		vma->comm[i - 1] = (char)(1 + random_to(254));
-	vma->faults.read = random_to(50);
-	vma->faults.write = random_to(50);
-	vma->faults.user = vma->faults.total = vma->faults.read + vma->faults.write;
-	vma->faults.user_write = vma->faults.write;
-	vma->faults.raced = random_to(3);
-	vma->faults.failed = random_to(2) ? 0 : vma->faults.total;
-	vma->installed_pages = vma->faults.total - vma->faults.failed;
-	vma->raced_known = random_bits() % 2;
-	random_dist(&vma->fault_ns, 47);
-	random_dist(&vma->batch_ns, 47);
-	random_dist(&vma->batch_pages, 15);
-	vma->batches.total = dist_count(&vma->batch_pages);
-	vma->batches.pages = vma->batch_pages.sum;
-	for (unsigned int i = 0; i < vma->where.count; i++)
-		vma->where.pages[i] = random_number();
 }
 
-static void random_vmas(struct sink *sink, struct verdict_input *input, enum span span)
+/* What happened to it in an interval. */
+static struct vma_report random_news(const struct vma_report *vma)
 {
-	struct vma_report vma;
+	struct vma_report news = *vma;
 
-	for (uint64_t i = random_to(8); i; i--) {
-		random_vma(&vma, span);
-		if (span == SPAN_TOTAL)
-			verdict_add(input, &vma);
-		sink->ops->vma(sink, &vma);
+	news.span = SPAN_INTERVAL;
+	news.mapped = random_bits() % 2;
+	news.faults = (struct fault_counts){ .read = random_to(50), .write = random_to(50) };
+	news.faults.user = news.faults.total = news.faults.read + news.faults.write;
+	news.faults.user_write = news.faults.write;
+	news.faults.raced = random_to(3);
+	news.faults.untimed = random_to(news.faults.total);
+	news.faults.failed = random_to(2) ? 0 : news.faults.total;
+	news.fault_ns = news.batch_ns = news.batch_pages = (struct dist){ .sum = 0 };
+	random_dist(&news.fault_ns, 47, news.faults.total - news.faults.untimed);
+	random_dist(&news.batch_ns, 47, random_to(40));
+	random_dist(&news.batch_pages, 15, random_to(40));
+	news.batches.total = dist_count(&news.batch_pages);
+	news.batches.pages = news.batch_pages.sum;
+	news.batches.declined = random_to(3);
+	news.installed_pages = news.faults.total - news.faults.failed + news.batches.pages;
+	for (unsigned int i = 0; i < news.where.count; i++)
+		news.where.pages[i] = random_number() >> 16;
+	return news;
+}
+
+enum { RANDOM_VMAS = 8 };
+
+/* An interval of some of the VMAs; totals of those long gone come early. */
+static void tell_random_interval(struct sink *sink, struct verdict_input *input,
+				 struct vma_report totals[RANDOM_VMAS], bool ended[RANDOM_VMAS])
+{
+	struct interval_report interval = {
+		.time = { (time_t)random_to(4000000000), (long)random_to(999999999) },
+		.seconds = (double)(random_number() >> 14) / 1e9,
+	};
+
+	for (int i = 0; i < RANDOM_VMAS; i++) {
+		struct vma_report news = random_news(&totals[i]);
+
+		if (ended[i] || random_bits() % 2)
+			continue;
+		vma_report_add(&totals[i], &news);
+		totals[i].span = SPAN_TOTAL;
+		interval.faults += news.faults.total;
+		interval.installed_pages += news.installed_pages;
+		sink->ops->vma(sink, &news);
+		ended[i] = random_to(9) == 0;
+		if (!ended[i])
+			continue;
+		verdict_add(input, &totals[i]);
+		sink->ops->vma(sink, &totals[i]);
 	}
+	sink->ops->interval(sink, &interval);
 }
 
 static void tell_random(struct sink *sink, unsigned int seed)
@@ -573,24 +607,23 @@ static void tell_random(struct sink *sink, unsigned int seed)
 	static const struct losses nothing;
 	struct run_start start = sample_start((enum map_mode)(seed % 5));
 	struct verdict_input input = { .start = &start };
+	struct vma_report totals[RANDOM_VMAS];
+	bool ended[RANDOM_VMAS] = { false };
 
 	random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	start.exact = random_bits() % 2;
 	start.timed = random_bits() % 2;
 	sink->ops->start(sink, &start);
-	for (uint64_t i = random_to(5); i; i--) {
-		struct interval_report interval = {
-			.time = { (time_t)random_to(4000000000), (long)random_to(999999999) },
-			.seconds = (double)(random_number() >> 14) / 1e9,
-			.faults = random_number(), .installed_pages = random_number(),
-		};
-
-		random_vmas(sink, &input, SPAN_INTERVAL);
-		/* totals of those long gone come early */
-		random_vmas(sink, &input, SPAN_TOTAL);
-		sink->ops->interval(sink, &interval);
+	for (int i = 0; i < RANDOM_VMAS; i++)
+		random_identity(&totals[i], (uint64_t)i);
+	for (uint64_t i = random_to(5); i; i--)
+		tell_random_interval(sink, &input, totals, ended);
+	for (int i = 0; i < RANDOM_VMAS; i++) {
+		if (ended[i])
+			continue;
+		verdict_add(&input, &totals[i]);
+		sink->ops->vma(sink, &totals[i]);
 	}
-	random_vmas(sink, &input, SPAN_TOTAL);
 	tell_end(sink, &input, &nothing, (double)(random_number() >> 14) / 1e9);
 }
 
@@ -820,6 +853,7 @@ static const char start_line[] =
 	"\"time\":\"2026-11-30T11:03:00.123456Z\",\"modes\":{\"array\":\"lazy\"},\"handlers\":{}}\n";
 
 #define INTERVAL "{\"type\":\"interval\",\"time\":\"2026-11-30T11:03:00.123456Z\","
+#define NO_DIST "{\"count\":0,\"sum\":0,\"min\":null,\"max\":null,\"buckets\":[]}"
 #define LOST "\"lost\":{\"ring_full\":0,\"vma_table_full\":0,\"recursion\":0}"
 
 /* A start and an interval line, and that the second is refused with `why`. */
@@ -929,6 +963,183 @@ static void test_vmas_are_whole(void **state)
 			   "comm_hex is not");
 	assert_vma_refused("\"map\":{", "\"map\":7,\"was\":{", "map is not an object");
 	assert_vma_refused("\"buckets\":[", "\"buckets\":[7,", "fault_ns has a bucket that");
+}
+
+static void test_sums_of_a_vma(void **state)
+{
+	(void)state;
+	assert_vma_refused("\"total\":2048", "\"total\":18446744073709551615",
+			   "faults.total is 18446744073709551615, but read is 1800 and write 248");
+	assert_vma_refused("\"read\":1800", "\"read\":18446744073709551615",
+			   "faults.total is 2048, but read is 18446744073709551615");
+	assert_vma_refused("\"user\":2048", "\"user\":2047", "faults.total is 2048, which user,");
+	assert_vma_refused("\"failed\":0", "\"failed\":2049", "faults.total is 2048, and more");
+	assert_vma_refused("\"untimed\":0", "\"untimed\":1",
+			   "fault_ns.count is 2048, but timed faults are 2047");
+	assert_vma_refused("\"user_write\":248", "\"user_write\":247",
+			   "faults.write is 248, which");
+	assert_vma_refused("\"installed_pages\":2048", "\"installed_pages\":2049",
+			   "installed_pages is 2049, but faults that did not fail are 2048 and "
+			   "batches.pages 0");
+	assert_vma_refused("\"pages\":2048", "\"pages\":1",
+			   "pages is 1, but from start to end are 2048");
+	assert_vma_refused("\"min\":1500", "\"min\":2500", "fault_ns: min 2500 and max 41000");
+	assert_vma_refused("\"max\":41000", "\"max\":90000", "fault_ns: min 1500 and max 90000");
+	assert_vma_refused("\"batch_ns\":" NO_DIST, "\"batch_ns\":{\"count\":0,\"sum\":0,"
+			   "\"min\":null,\"max\":null,\"buckets\":[{\"from\":0,\"to\":0,\"count\":0}]}",
+			   "batch_ns has an empty bucket from 0");
+	assert_vma_refused("\"pid\":4711", "\"pid\":4711,\"pid\":4712",
+			   "it has a key twice in one object");
+	assert_vma_refused("\"id\":7", "\"id\":7,\"i\\u0064\":7",
+			   "it has a key twice in one object");
+}
+
+/* The capture of tell_long() with one thing changed in a line: another line, or it, is left out. */
+static void assert_long_refused(unsigned int number, const char *what, const char *with,
+				unsigned int refused, const char *why)
+{
+	char *capture = long_capture(), changed[1 << 15], expected[256];
+	char *line = capture + lines_length(capture, number - 1), *at = strstr(line, what);
+	struct outcome outcome;
+
+	if (!at)
+		fail_msg("'%s' is not in: %s", what, line);
+	snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - capture), capture, with,
+		 at + strlen(what));
+	outcome = report_text(changed, strlen(changed));
+	assert_int_equal(outcome.status, 0);
+	snprintf(expected, sizeof(expected), "line %u is left out: %s", refused, why);
+	assert_contains(outcome.err, expected);
+	assert_contains(outcome.out, " 38 faults");
+	free_outcome(&outcome);
+	free(capture);
+}
+
+static void test_records_add_up(void **state)
+{
+	(void)state;
+	assert_long_refused(3, "\"faults\":20", "\"faults\":21", 3,
+			    "faults is 21, but the VMAs of this interval have 20");
+	assert_long_refused(3, "\"installed_pages\":20", "\"installed_pages\":2", 3,
+			    "installed_pages is 2, but the VMAs of this interval have 20");
+	assert_long_refused(6, "\"raced\":0", "\"raced\":1", 9,
+			    "its intervals do not add up to its faults and batches");
+	assert_long_refused(9, "\"sum\":70000", "\"sum\":70001", 9,
+			    "its intervals do not add up to its distributions");
+	assert_long_refused(10, "\"vmas\":2", "\"vmas\":3", 10,
+			    "vmas is 3, but the totals before it have 2");
+	assert_long_refused(10, "\"faults\":38", "\"faults\":39", 10,
+			    "faults is 39, but the totals before it have 38");
+	assert_long_refused(10, "\"batches\":0", "\"batches\":1", 10,
+			    "batches is 1, but the totals before it have 0");
+	assert_long_refused(10, "{", "{\"type\":\"update\",\"span\":\"total\",\"pid\":1,\"comm\":\"u\","
+			    "\"map\":{\"id\":9,\"name\":\"m\"},\"calls\":0,\"failed\":0,\"ns\":" NO_DIST
+			    ",\"wait\":\"none\",\"wait_ns\":" NO_DIST "}\n{", 10,
+			    "it is of an update, in a capture of faults");
+}
+
+static void test_a_row_has_one_total(void **state)
+{
+	char *capture = long_capture(), twice[1 << 15];
+	size_t before = lines_length(capture, 8), after = lines_length(capture, 9);
+	size_t first = lines_length(capture, 1), second = lines_length(capture, 2);
+	struct outcome outcome;
+
+	(void)state;
+	snprintf(twice, sizeof(twice), "%.*s%s", (int)after, capture, capture + before);
+	outcome = report_text(twice, strlen(twice));
+	assert_contains(outcome.err, "line 10 is left out: row 1 had its total before");
+	assert_contains(outcome.out, "2 VMAs, 38 faults");
+	free_outcome(&outcome);
+	/* nor does it go on after it */
+	snprintf(twice, sizeof(twice), "%.*s%.*s%s", (int)after, capture, (int)(second - first),
+		 capture + first, capture + after);
+	outcome = report_text(twice, strlen(twice));
+	assert_contains(outcome.err, "line 10 is left out: row 1 had its total before");
+	free_outcome(&outcome);
+	free(capture);
+}
+
+static void test_summary_that_does_not_add_up(void **state)
+{
+	char *capture = long_capture(), *at = strstr(capture, "\"faults\":38");
+	struct outcome outcome;
+
+	(void)state;
+	memcpy(at, "\"faults\":83", strlen("\"faults\":83"));
+	outcome = report_text(capture, strlen(capture));
+	assert_int_equal(outcome.status, 0);
+	assert_contains(outcome.out, "2 VMAs, 38 faults, 0 batches, 38 pages installed in 3.00 s");
+	assert_contains(outcome.out, "The capture does not add up; of what it has:");
+	free_outcome(&outcome);
+	free(capture);
+}
+
+static void test_faults_in_a_capture_of_updates(void **state)
+{
+	const struct story story = { tell_report_of_updates, 0 };
+	char *faults = long_capture(), *updates, both[1 << 15];
+	size_t first = lines_length(faults, 1), second = lines_length(faults, 2);
+	struct outcome outcome;
+
+	(void)state;
+	write_capture(&story);
+	updates = read_file(capture_path);
+	snprintf(both, sizeof(both), "%.*s%.*s%s", (int)lines_length(updates, 1), updates,
+		 (int)(second - first), faults + first, updates + lines_length(updates, 1));
+	outcome = report_text(both, strlen(both));
+	assert_contains(outcome.err, "line 2 is left out: it is of faults, in a capture of updates");
+	assert_null(strstr(outcome.out, "20 faults"));
+	free_outcome(&outcome);
+	free(updates);
+	free(faults);
+}
+
+/* Counts of two VMAs that fit 64 bits, and do not together. */
+static void tell_too_much(struct sink *sink, unsigned int seed)
+{
+	struct run_start start = sample_start(MODE_LAZY);
+	struct vma_report vma = sample_vma(1);
+
+	(void)seed;
+	sink->ops->start(sink, &start);
+	for (vma.row = 1; vma.row <= 2; vma.row++) {
+		vma.batches.pages = vma.installed_pages = UINT64_MAX - 1;
+		sink->ops->vma(sink, &vma);
+	}
+}
+
+static void test_sums_stay_within_64_bits(void **state)
+{
+	const struct story story = { tell_too_much, 0 };
+	const struct options options = { .top = 0 };
+	struct outcome outcome;
+
+	(void)state;
+	write_capture(&story);
+	outcome = report_file(&options);
+	assert_contains(outcome.err, "line 3 is left out: with it, counts are beyond 64 bits");
+	assert_contains(outcome.out, "1 VMA, 0 faults, 0 batches, 18446744073709551614 pages");
+	free_outcome(&outcome);
+}
+
+static void test_page_size_of_a_capture(void **state)
+{
+	static const char *const sizes[] = { "0", "4095", "4294967296" };
+	char *capture = long_capture(), changed[1 << 15], *at = strstr(capture, "4096");
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+		struct outcome outcome;
+
+		snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - capture), capture,
+			 sizes[i], at + strlen("4096"));
+		outcome = report_text(changed, strlen(changed));
+		assert_contains(outcome.err, "line 1 is left out: page_bytes is ");
+		assert_contains(outcome.out, "2 VMAs, 38 faults");
+		free_outcome(&outcome);
+	}
+	free(capture);
 }
 
 /* A name longer than there is room for is cut, not overrun. */
@@ -1197,6 +1408,13 @@ int main(void)
 		cmocka_unit_test(test_numbers_are_strict),
 		cmocka_unit_test(test_other_lines_are_refused),
 		cmocka_unit_test(test_vmas_are_whole),
+		cmocka_unit_test(test_sums_of_a_vma),
+		cmocka_unit_test(test_records_add_up),
+		cmocka_unit_test(test_a_row_has_one_total),
+		cmocka_unit_test(test_summary_that_does_not_add_up),
+		cmocka_unit_test(test_faults_in_a_capture_of_updates),
+		cmocka_unit_test(test_sums_stay_within_64_bits),
+		cmocka_unit_test(test_page_size_of_a_capture),
 		cmocka_unit_test(test_long_strings_are_cut),
 		cmocka_unit_test(test_many_bad_lines_are_summed_up),
 		cmocka_unit_test(test_overlong_line),
