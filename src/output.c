@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -89,6 +90,13 @@ FILE *output_open_for(const char *option, const char *path, char *message, size_
 	}
 	place_free(&place);
 	return out;
+}
+
+unsigned int output_columns(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
 }
 
 static bool is_one_file(const struct stat *one, const struct stat *other)

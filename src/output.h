@@ -18,6 +18,8 @@ FILE *output_open(const char *path, char *message, size_t message_bytes);
 FILE *output_open_for(const char *option, const char *path, char *message, size_t message_bytes);
 /* Whether output_open() would give stdout for path. */
 bool output_is_stdout(const char *path);
+/* Columns of the terminal at fd; of one that cannot tell 80, the least that terminals have. */
+unsigned int output_columns(int fd);
 /* Both are one plain file. */
 bool output_is_same(FILE *a, FILE *b);
 /* The same of what path (NULL: no) leads to. */

@@ -14,6 +14,7 @@ struct text_options {
 	unsigned int top;	/* VMA blocks to show per report; 0: all */
 	const char *sort_key;	/* see vma_sort_keys; NULL: faults */
 	bool timestamp;		/* -T: a line with the time before each interval */
+	unsigned int columns;	/* for a row of an interval, at least 79; 0: names in full */
 	bool unicode;		/* block characters for bars and strips */
 	bool verbose;		/* a verdict for each VMA */
 	bool quiet;		/* no header, no notices */

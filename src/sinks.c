@@ -12,6 +12,7 @@
 #include "output.h"
 #include "options.h"
 #include "sink.h"
+#include "text_draw.h"
 
 /* Two sinks as one. The first is the one whose reader may go away. */
 struct both {
@@ -132,6 +133,16 @@ static struct sink *both_new(struct sink *first, struct sink *second)
 	return &both->sink;
 }
 
+/* What a line may take on a terminal, less the last column, which would wrap some; 0: no bound. */
+static unsigned int columns_of(FILE *out)
+{
+	unsigned int columns = output_columns(fileno(out));
+
+	if (!isatty(fileno(out)))
+		return 0;
+	return columns > TEXT_COLUMNS ? columns - 1 : TEXT_COLUMNS;
+}
+
 static struct sink *open_first(const struct options *options, bool intervals, FILE *out)
 {
 	struct text_options text = {
@@ -139,6 +150,7 @@ static struct sink *open_first(const struct options *options, bool intervals, FI
 		.sort_key = options->sort_key,
 		.timestamp = options->timestamp,
 		.unicode = isatty(fileno(out)) && !strcmp(nl_langinfo(CODESET), "UTF-8"),
+		.columns = columns_of(out),
 		.verbose = options->verbose,
 		.quiet = options->quiet,
 		.intervals = intervals,

@@ -9,11 +9,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "options.h"
+#include "output.h"
 
 #define DRAW_SECONDS 1.0
 /* Drawn at ticks of a timer, of which none is exactly on time. */
@@ -89,16 +89,6 @@ const char *status_line(const struct status_counts *counts, char *text, size_t b
 	return text;
 }
 
-/* Of one that cannot tell: the least that terminals have. */
-static unsigned int columns_of_terminal(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return 80;
-	return size.ws_col;
-}
-
 static bool is_in_foreground(void)
 {
 	pid_t group = tcgetpgrp(STDERR_FILENO);
@@ -119,7 +109,7 @@ static bool put(const char *text)
 void status_draw(struct status *status, const struct status_counts *counts)
 {
 	char line[200], text[sizeof(ERASE_LINE) + sizeof(line)];
-	unsigned int columns = columns_of_terminal();
+	unsigned int columns = output_columns(STDERR_FILENO);
 
 	status->next = counts->seconds + DRAW_SECONDS;
 	if (!status->shown || !is_in_foreground())

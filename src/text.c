@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The text sink: a block for each VMA at the end, a line for each VMA in an
- * interval, then totals, verdict and losses. Below 80 columns throughout.
+ * interval, then totals, verdict and losses. Below 80 columns throughout, but
+ * for lines that end in names where these have more room.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -416,13 +417,35 @@ static void draw_heading(const struct text_sink *text)
 		"WRITE", "BATCHES", "PAGES", "AVG", "COMM, MAP");
 }
 
+static size_t lesser(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * The names of a row's process and map, which stand last: in full, or in what
+ * a terminal leaves of the line, half of it for each if both are long.
+ */
+static void draw_names(const struct text_sink *text, const struct vma_report *vma, size_t column)
+{
+	const char *gone = vma->mapped ? "" : " (gone)";
+	char comm[TEXT_COLUMNS + 1], name[TEXT_COLUMNS + 1];
+	size_t room = 2 * TEXT_COLUMNS, length;
+
+	if (text->options.columns)
+		room = lesser(room, text->options.columns - column - strlen(gone) - strlen(" "));
+	length = printable_terminal(name, vma->map.name, TEXT_COLUMNS);
+	length = room - lesser(length, room / 2);
+	length = printable_terminal(comm, vma->comm, lesser(length, TEXT_COLUMNS));
+	printable_terminal(name, vma->map.name, lesser(room - length, TEXT_COLUMNS));
+	fprintf(text->sink.out, "%s%s%s%s\n", comm, *name ? " " : "", name, gone);
+}
+
 static void draw_row(const struct text_sink *text, const struct vma_report *vma)
 {
 	char faults[NUMBER_BYTES], write[NUMBER_BYTES], batches[NUMBER_BYTES];
 	char pages[NUMBER_BYTES], average[NUMBER_BYTES] = "-";
 	uint64_t timed = dist_count(&vma->fault_ns);
-	char names[MODEL_COMM_BYTES + MODEL_NAME_BYTES + 2], shown[TEXT_COLUMNS + 1];
-	const char *gone = vma->mapped ? "" : " (gone)";
 	char numbers[TEXT_COLUMNS + 1];
 	size_t columns;
 
@@ -434,10 +457,8 @@ static void draw_row(const struct text_sink *text, const struct vma_report *vma)
 				   draw_percent(write, vma->faults.write, vma->faults.total),
 				   draw_count(batches, vma->batches.total, 8),
 				   draw_count(pages, vma->installed_pages, 9), average);
-	/* The names take what is left of the line. */
-	snprintf(names, sizeof(names), "%s %s", vma->comm, vma->map.name);
-	printable_terminal(shown, names, TEXT_COLUMNS - columns - strlen(gone));
-	fprintf(text->sink.out, "%s%s%s\n", numbers, shown, gone);
+	fputs(numbers, text->sink.out);
+	draw_names(text, vma, columns);
 }
 
 static void draw_time(const struct text_sink *text, const struct timespec *time)

@@ -123,6 +123,26 @@ for colour in NO_COLOR CLICOLOR_FORCE; do
 	result $? "on a terminal, with $colour: no colours" "status $status: $(grep -a $'\e' "$scratch/out" | cat -v)"
 done
 
+# Rows of intervals end in names, for which a terminal has the room that it has.
+{
+	head -n 1 "$capture"
+	grep -m 1 '"span":"total".*"raced":0' "$capture" | sed 's/"span":"total"/"span":"interval"/
+		s/"comm":"[^"]*"/"comm":"connection_pool"/; s/"name":"[^"]*"/"name":"conntrack_table"/'
+} >"$scratch/rows"
+printf '{"type":"interval","seconds":1.0,"faults":%s,"installed_pages":%s,"lost":%s}\n' \
+	"$(tail -n 1 "$scratch/rows" | jq .faults.total)" \
+	"$(tail -n 1 "$scratch/rows" | jq .installed_pages)" \
+	'{"ring_full":0,"vma_table_full":0,"recursion":0}' >>"$scratch/rows"
+for columns in 80 120; do
+	names=$([[ $columns == 80 ]] && echo 'con.. con.. (gone)' || echo 'connection_pool conntrack_table (gone)')
+	try script -qec "stty cols $columns; $(printf '%q report -q %q' "$program" "$scratch/rows")" /dev/null
+	[[ $status == 0 && $(<"$scratch/out") == *"  $names"* ]] && true
+	result $? "a terminal of $columns columns has both names" "status $status: $(<"$scratch/out")"
+done
+run "$scratch/rows"
+[[ $output == *'  connection_pool conntrack_table (gone)'* ]] && true
+result $? 'and a file has them in full' "$output"
+
 run "$scratch/none"
 [[ $status == 1 && $errors == *"$scratch/none: No such file"* ]] && true
 result $? 'a file that is not there' "status $status: $errors"

@@ -254,6 +254,7 @@ static void test_intervals(void **state)
 {
 	struct text_options options = {
 		.top = 3, .sort_key = "pid", .timestamp = true, .intervals = true,
+		.columns = TEXT_COLUMNS,
 	};
 	struct run_start start = sample_start(MODE_LAZY);
 	struct verdict_input input = { .start = &start };
@@ -281,6 +282,45 @@ static void test_intervals(void **state)
 	put_summary(&written, &input, &lost);
 	assert_golden(&written, "intervals");
 	close_text(&written);
+}
+
+/* A row of an interval, of these names, in so many columns, ends in `names`. */
+static void assert_names(const char *comm, const char *name, bool mapped, unsigned int columns,
+			 const char *names)
+{
+	struct text_options options = { .intervals = true, .quiet = true, .columns = columns };
+	struct vma_report vma = sample_vma(1);
+	struct written written;
+	char expected[128];
+
+	open_text(&written, &options);
+	vma.span = SPAN_INTERVAL;
+	vma.mapped = mapped;
+	snprintf(vma.comm, sizeof(vma.comm), "%s", comm);
+	snprintf(vma.map.name, sizeof(vma.map.name), "%s", name);
+	written.sink->ops->vma(written.sink, &vma);
+	put_interval(&written, 0, NULL);
+	snprintf(expected, sizeof(expected), "        -  %s\n", names);
+	if (!strstr(written.text, expected))
+		fail_msg("no '%s' in:\n%s", expected, written.text);
+	close_text(&written);
+}
+
+static void test_names_take_the_line(void **state)
+{
+	static const char comm[] = "connection_pool", name[] = "conntrack_table";
+
+	(void)state;
+	assert_names(comm, name, true, 0, "connection_pool conntrack_table");
+	assert_names(comm, name, false, 0, "connection_pool conntrack_table (gone)");
+	assert_names(comm, name, false, 119, "connection_pool conntrack_table (gone)");
+	assert_names(comm, name, true, 79, "connect.. conntr..");
+	assert_names(comm, name, false, 79, "con.. con.. (gone)");
+	assert_names("sh", name, false, 79, "sh conntr.. (gone)");
+	assert_names(comm, "lpm", false, 79, "conne.. lpm (gone)");
+	assert_names(comm, "", false, 79, "connecti.. (gone)");
+	assert_names("\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b", name, true, 79,
+		     "\\x1b.. conntrack..");
 }
 
 static void assert_events(const struct written *written, const char *expected)
@@ -383,7 +423,7 @@ static void test_losses(void **state)
 /* Names that would move the cursor, and numbers as long as can be. */
 static void test_hostile(void **state)
 {
-	struct text_options options = { .intervals = true, .verbose = true };
+	struct text_options options = { .intervals = true, .verbose = true, .columns = TEXT_COLUMNS };
 	struct run_start start = sample_start(MODE_UNKNOWN);
 	struct verdict_input input = { .start = &start };
 	uint64_t huge = UINT64_MAX;
@@ -459,7 +499,7 @@ static void test_updates(void **state)
 /* A whole report of updates: ground, rows, losses, and what --top leaves out. */
 static void test_report_of_updates(void **state)
 {
-	struct text_options options = { .intervals = true, .top = 1 };
+	struct text_options options = { .intervals = true, .top = 1, .columns = TEXT_COLUMNS };
 	struct run_start start = sample_start(MODE_LAZY);
 	struct update_report update = {
 		.span = SPAN_INTERVAL, .pid = 4711, .comm = "loader",
@@ -698,7 +738,7 @@ static void test_without_intervals_none_is_shown(void **state)
 
 static void test_written_when_due(void **state)
 {
-	struct text_options options = { .intervals = true };
+	struct text_options options = { .intervals = true, .columns = TEXT_COLUMNS };
 	struct run_start start = sample_start(MODE_LAZY);
 	struct written written;
 
@@ -724,7 +764,7 @@ static void test_locale_changes_nothing(void **state)
 
 static void test_failed_write_is_told(void **state)
 {
-	struct text_options options = { .intervals = true };
+	struct text_options options = { .intervals = true, .columns = TEXT_COLUMNS };
 	FILE *out = fopen("/dev/full", "w");
 	struct sink *sink;
 	struct interval_report interval = { .seconds = 1 };
@@ -741,7 +781,7 @@ static void test_failed_write_is_told(void **state)
 
 static void test_freed_with_records_held(void **state)
 {
-	struct text_options options = { .intervals = true };
+	struct text_options options = { .intervals = true, .columns = TEXT_COLUMNS };
 	struct written written;
 	struct vma_report vma;
 
@@ -762,6 +802,7 @@ int main(void)
 		cmocka_unit_test(test_around_in_unicode),
 		cmocka_unit_test(test_eager),
 		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_names_take_the_line),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_hostile_events),
 		cmocka_unit_test(test_losses),
