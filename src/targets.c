@@ -68,6 +68,17 @@ static int open_pids(struct targets *targets, const struct options *options,
 	return 0;
 }
 
+/* As those of other targets: what is wrong with it, and where to look for a right one. */
+static void explain_cgroup(const char *path, int error, const struct complaint *complaint)
+{
+	snprintf(complaint->text, complaint->bytes,
+		 "--cgroup=%s: %s; `mount -t cgroup2` tells where cgroups are", path,
+		 error == ENOENT ? "there is no such directory" :
+		 error == ENOTDIR ? "is not a directory" :
+		 error ? error_name(error) :
+		 "is not a directory of a cgroup v2 file system, and only cgroup v2 can be followed");
+}
+
 static int open_cgroup(struct targets *targets, const char *path,
 		       const struct complaint *complaint)
 {
@@ -78,16 +89,12 @@ static int open_cgroup(struct targets *targets, const char *path,
 		return 0;
 	targets->cgroup_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (targets->cgroup_fd < 0) {
-		error = -errno;
-		snprintf(complaint->text, complaint->bytes, "--cgroup=%s: %s", path,
-			 strerror(-error));
-		return error;
+		error = errno;
+		explain_cgroup(path, error, complaint);
+		return -error;
 	}
 	if (fstatfs(targets->cgroup_fd, &status) || status.f_type != CGROUP2_SUPER_MAGIC) {
-		snprintf(complaint->text, complaint->bytes,
-			 "--cgroup=%s: is not a directory of a cgroup v2 file system, "
-			 "and only cgroup v2 can be followed; `mount -t cgroup2` tells where it is",
-			 path);
+		explain_cgroup(path, 0, complaint);
 		return -EINVAL;
 	}
 	return 0;

@@ -36,9 +36,11 @@ static void test_cgroup_that_is_not_v2(void **state)
 	(void)state;
 	assert_refused(&options, "--cgroup=/proc", "is not a directory of a cgroup v2 file system");
 	options.cgroup = "/nonexistent";
-	assert_refused(&options, "--cgroup=/nonexistent", "No such file or directory");
+	assert_refused(&options, "--cgroup=/nonexistent: there is no such directory",
+		       "`mount -t cgroup2` tells where cgroups are");
 	options.cgroup = "/etc/passwd";
-	assert_refused(&options, "--cgroup=/etc/passwd", "Not a directory");
+	assert_refused(&options, "--cgroup=/etc/passwd: is not a directory",
+		       "`mount -t cgroup2` tells where cgroups are");
 }
 
 static void test_process_that_is_not_there(void **state)
