@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "handlers.h"
+#include "kernel_btf.h"
 #include "options.h"
 #include "rcu.h"
 #include "targets.h"
@@ -144,6 +145,24 @@ static void describe_waits(struct findings *findings, const struct rcu_state *rc
 	      rcu->preempt_rt ? "" : "not ");
 }
 
+/* As lsm_programs_see_all() of the tracer goes by, and whether that LSM is there at all. */
+static void describe_losses(struct findings *findings)
+{
+	struct ground ground;
+
+	ground_look(&ground);
+	if (ground.lsm_bpf > 0 && kernel_function("__bpf_prog_enter_recur"))
+		found(findings, "update losses", true, "exact: the LSM \"bpf\" sees each call begin");
+	else if (ground.lsm_bpf > 0)
+		found(findings, "update losses", true, "upper bounds: this kernel may skip programs "
+		      "of the LSM \"bpf\", as Linux does before 6.2");
+	else
+		found(findings, "update losses", true, "upper bounds: %s; the LSM \"bpf\" makes them "
+		      "exact since Linux 6.2 (lsm= on the kernel's command line)", ground.lsm_bpf ?
+		      "/sys/kernel/security/lsm cannot be read" :
+		      "\"bpf\" is not in /sys/kernel/security/lsm");
+}
+
 static void look_at_updates(struct findings *findings, const struct handlers *handlers)
 {
 	const struct targets everything = TARGETS_NONE;
@@ -164,6 +183,7 @@ static void look_at_updates(struct findings *findings, const struct handlers *ha
 	rcu_look(&rcu);
 	update_tracer_waits(tracer, &rcu);
 	describe_waits(findings, &rcu);
+	describe_losses(findings);
 	found_gaps(findings, update_tracer_gaps(tracer));
 	update_tracer_free(tracer);
 }

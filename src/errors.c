@@ -139,6 +139,19 @@ static int look_at_lockdown(const char *root)
 	return -1;
 }
 
+/* "capability,landlock,bpf" */
+static int look_at_lsm_bpf(const char *root)
+{
+	char text[512], *rest = text, *name;
+
+	if (read_text(root, "/sys/kernel/security/lsm", text, sizeof(text)) < 0)
+		return -1;
+	while ((name = strsep(&rest, ",\n")))
+		if (!strcmp(name, "bpf"))
+			return 1;
+	return 0;
+}
+
 static int look_at_unprivileged_bpf(const char *root)
 {
 	char text[32];
@@ -180,6 +193,7 @@ void ground_look_under(struct ground *ground, const char *root)
 		.cap_sys_admin = caps >> CAP_SYS_ADMIN & 1,
 		.cap_sys_resource = caps >> CAP_SYS_RESOURCE & 1,
 		.lockdown = look_at_lockdown(root),
+		.lsm_bpf = look_at_lsm_bpf(root),
 		.btf = look_at_btf(root),
 		.unprivileged_bpf = look_at_unprivileged_bpf(root),
 	};

@@ -358,7 +358,8 @@ static int remove_tree(void **state)
 	static const char *const names[] = {
 		"/proc/self/status", "/proc/self/ns/user", "/proc/self/ns", "/proc/self",
 		"/proc/sys/kernel/unprivileged_bpf_disabled", "/proc/sys/kernel", "/proc/sys",
-		"/proc", "/sys/kernel/security/lockdown", "/sys/kernel/security",
+		"/proc", "/sys/kernel/security/lockdown", "/sys/kernel/security/lsm",
+		"/sys/kernel/security",
 		"/sys/kernel/btf/vmlinux", "/sys/kernel/btf", "/sys/kernel", "/sys", "",
 	};
 	char path[256];
@@ -447,6 +448,28 @@ static void test_ground_lockdown(void **state)
 		write_file("/sys/kernel/security/lockdown", cases[i].content);
 		ground_look_under(&ground, tree);
 		assert_int_equal(ground.lockdown, cases[i].lockdown);
+	}
+}
+
+static void test_ground_lsm_bpf(void **state)
+{
+	static const struct {
+		const char *content;
+		int on;
+	} cases[] = {
+		{ "lockdown,capability,landlock,yama,apparmor,bpf", 1 },
+		{ "bpf,capability\n", 1 }, { "capability,bpf\n", 1 },
+		{ "capability,yama,apparmor", 0 }, { "capability,bpfilter", 0 }, { "", 0 },
+	};
+	struct ground ground;
+
+	(void)state;
+	ground_look_under(&ground, tree);
+	assert_int_equal(ground.lsm_bpf, -1);
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		write_file("/sys/kernel/security/lsm", cases[i].content);
+		ground_look_under(&ground, tree);
+		assert_int_equal(ground.lsm_bpf, cases[i].on);
 	}
 }
 
@@ -577,6 +600,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ground_in_a_user_namespace, make_tree,
 						remove_tree),
 		cmocka_unit_test_setup_teardown(test_ground_lockdown, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(test_ground_lsm_bpf, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_ground_settings, make_tree, remove_tree),
 		cmocka_unit_test(test_ground_tries_programs),
 		cmocka_unit_test(test_notices),
