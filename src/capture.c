@@ -504,6 +504,7 @@ static void read_start(struct reading *reading, struct node record, struct captu
 	start->time = time_of(reading, record);
 	read_types(reading, record, start->types);
 	read_scope(reading, record, start);
+	start->filtered = flag(reading, record, "filtered", MAY, false);
 	start->stop_hint = string(reading, record, "stop_hint", MAY);
 	report = string(reading, record, "report", MAY);
 	start->updates = report && !strcmp(report, "updates");

@@ -4,6 +4,7 @@
  * and their order are a promise to scripts. Beyond the promised ones there
  * are, so that a capture holds all that the text report shows:
  *   start:  "timed" (false with --no-time), "scope" (what is traced),
+ *           "filtered":true where -p, -m or -c was given,
  *           "stop_hint" (how it said it would end),
  *           "reasons":{"arena":"…"} for modes that are unknown or none
  *           of updates: "report":"updates", "rcu" (how this kernel waits)
@@ -391,6 +392,8 @@ static void json_start(struct sink *sink, const struct run_start *start)
 		add_bool(&builder, record, "events", true);
 	if (start->scope)
 		add_bytes(&builder, record, "scope", "scope_hex", start->scope);
+	if (start->filtered)
+		add_bool(&builder, record, "filtered", true);
 	if (start->stop_hint)
 		add_string(&builder, record, "stop_hint", start->stop_hint);
 	if (start->updates) {

@@ -64,6 +64,7 @@ struct run_start {
 	/* for the text's first lines; NULL in a capture that lacks them */
 	const char *scope;	/* "pid 4711", "map id 7", "all processes", "command ./x" */
 	const char *stop_hint;	/* "Hit Ctrl-C to end." */
+	bool filtered;		/* -p, -m or -c leave something out */
 };
 
 /* False of a capture that lacks its start record. */

@@ -144,6 +144,7 @@ static void begin(struct report *report, const struct run_start *start)
 	report->start = *start;
 	report->verdict.start = &report->start;
 	report->update_verdict.rcu = &report->start.rcu;
+	report->update_verdict.filtered = start->filtered;
 	report->started = true;
 	balance_pages(report->balance, start->page_bytes);
 	report->sink->ops->start(report->sink, &report->start);

@@ -26,6 +26,8 @@ bool run_has_intervals(const struct run *run)
 
 static void describe_start(struct run *run)
 {
+	const struct options *options = run->options;
+
 	uname(&run->kernel);
 	run->start = (struct run_start){
 		.version = LAZYFAULT_VERSION,
@@ -33,7 +35,8 @@ static void describe_start(struct run *run)
 		.arch = run->kernel.machine,
 		.page_bytes = (unsigned int)sysconf(_SC_PAGESIZE),
 		.scope = run->targets.scope,
-		.stop_hint = run->options->argv ? "Ends with the command." : "Hit Ctrl-C to end.",
+		.filtered = options->pid_count || options->map_count || options->cgroup,
+		.stop_hint = options->argv ? "Ends with the command." : "Hit Ctrl-C to end.",
 	};
 	clock_gettime(CLOCK_REALTIME, &run->start.time);
 	run->ops->describe(run);

@@ -61,8 +61,8 @@ static void write_share(struct writer *writer, const struct update_verdict *verd
 	char percent[NUMBER_BYTES];
 
 	if (!verdict->calls)
-		write_text(writer, "No map of maps was updated while tracing; if one was, a filter "
-			   "(-p, -m, -c) leaves it out");
+		write_text(writer, "No map of maps was updated while tracing%s", verdict->filtered ?
+			   "; if one was, a filter (-p, -m, -c) leaves it out" : "");
 	else if (!verdict->waits_normal && !verdict->waits_expedited)
 		write_text(writer, verdict->calls == 1 ?
 			   "This call did not wait for a grace period" :

@@ -3,6 +3,7 @@
 #ifndef LAZYFAULT_UPDATE_VERDICT_H
 #define LAZYFAULT_UPDATE_VERDICT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model.h"
@@ -10,6 +11,7 @@
 /* Totals over all rows. */
 struct update_verdict {
 	const struct rcu_state *rcu;
+	bool filtered;		/* -p, -m or -c leave something out */
 	uint64_t calls, untimed;
 	uint64_t ns, wait_ns;
 	uint64_t waits_normal, waits_expedited;

@@ -64,6 +64,7 @@ static void describe(struct run *run)
 	rcu_look(&start->rcu);
 	update_tracer_waits(updates->tracer, &start->rcu);
 	updates->verdict.rcu = &start->rcu;
+	updates->verdict.filtered = start->filtered;
 }
 
 /* ---- while tracing ---- */

@@ -471,7 +471,7 @@ static void say_nothing_seen(struct speech *speech, const struct run_start *star
 	if (start->types[TYPE_ARRAY].mode == MODE_EAGER)
 		say(speech, "this kernel installs all pages of array maps at mmap, so those mapped "
 			    "before do not show");
-	else
+	else if (start->filtered)
 		say(speech, "if there was one, a filter (-p, -m, -c) leaves it out");
 }
 

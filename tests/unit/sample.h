@@ -25,6 +25,7 @@ static inline struct run_start sample_start(enum map_mode array)
 			{ .type = "ringbuf", .mode = MODE_EAGER },
 		},
 		.scope = "pid 4711",
+		.filtered = true,
 		.stop_hint = "Hit Ctrl-C to end.",
 	};
 

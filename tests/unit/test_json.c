@@ -156,7 +156,7 @@ static void test_start(void **state)
 
 	(void)state;
 	assert_keys(record, "type version kernel counting arch page_bytes fault_around_bytes time "
-			    "modes handlers timed scope stop_hint");
+			    "modes handlers timed scope filtered stop_hint");
 	assert_string_equal(string(record, "type"), "start");
 	assert_string_equal(string(record, "version"), "0.1.0");
 	assert_string_equal(string(record, "kernel"), "7.3.4+deb14-cloud-amd64");
@@ -204,7 +204,7 @@ static void test_start_gives_reasons(void **state)
 	start.scope = start.stop_hint = NULL;
 	record = record_of_start(&start);
 	assert_keys(record, "type version kernel counting arch page_bytes fault_around_bytes time "
-			    "modes handlers reasons timed");
+			    "modes handlers reasons timed filtered");
 	assert_string_equal(string(at(record, "modes"), "array"), "unknown");
 	assert_string_equal(string(at(record, "modes"), "arena"), "none");
 	assert_keys(at(record, "reasons"), "array arena");

@@ -101,7 +101,7 @@ static void fill_start(struct run_start *start)
 {
 	*start = (struct run_start) {
 		.version = "1", .kernel = "7.3", .arch = "x86_64", .page_bytes = 4096,
-		.scope = "command \xff", .stop_hint = "Hit Ctrl-C to end.",
+		.scope = "command \xff", .filtered = true, .stop_hint = "Hit Ctrl-C to end.",
 		.types = {
 			{ .type = "array", .mode = MODE_LAZY, .fault = "f", .map_pages = "m" },
 			{ .type = "arena", .mode = MODE_NONE, .reason = "why" },

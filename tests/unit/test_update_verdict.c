@@ -138,6 +138,17 @@ static void test_rcu_expedited_overrules(void **state)
 	assert_contains(verdict_on(&rcu, &report), "PREEMPT_RT writes 1 there after boot");
 }
 
+static void test_nothing_seen_through_a_filter(void **state)
+{
+	struct rcu_state rcu = kernel("expedited", 1);
+	struct update_verdict verdict = { .rcu = &rcu, .filtered = true };
+	char text[UPDATE_VERDICT_BYTES];
+
+	(void)state;
+	update_verdict_text(&verdict, text, sizeof(text));
+	assert_contains(text, "while tracing; if one was, a filter (-p, -m, -c) leaves it out; this");
+}
+
 static void test_no_waits(void **state)
 {
 	struct rcu_state rcu = kernel("expedited", 1);
@@ -146,7 +157,7 @@ static void test_no_waits(void **state)
 	(void)state;
 	assert_contains(verdict_on(&rcu, &report), "None of these calls waited");
 	assert_contains(verdict_on(&rcu, &report), "waits expedited");
-	assert_contains(verdict_on(&rcu, NULL), "No map of maps was updated");
+	assert_contains(verdict_on(&rcu, NULL), "No map of maps was updated while tracing; this");
 	assert_contains(verdict_on(&rcu, NULL), "waits expedited");
 	rcu = (struct rcu_state){ .normal = -1, .expedited = -1 };
 	assert_contains(verdict_on(&rcu, NULL), "how this kernel waits is not known");
@@ -198,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_expedited),
 		cmocka_unit_test(test_rcu_normal_overrules),
 		cmocka_unit_test(test_rcu_expedited_overrules),
+		cmocka_unit_test(test_nothing_seen_through_a_filter),
 		cmocka_unit_test(test_no_waits),
 		cmocka_unit_test(test_kind_is_that_of_the_calls),
 		cmocka_unit_test(test_sums_of_rows),

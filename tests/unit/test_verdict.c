@@ -46,6 +46,10 @@ static void test_nothing_seen(void **state)
 	verdict_for_run(&input, text, sizeof(text));
 	assert_contains(text, "No mapping of a BPF map was made");
 	assert_contains(text, "a filter (-p, -m, -c)");
+	start.filtered = false;
+	verdict_for_run(&input, text, sizeof(text));
+	assert_string_equal(text, "No mapping of a BPF map was made, nor touched for the first "
+				  "time, while tracing.");
 	start = sample_start(MODE_EAGER);
 	verdict_for_run(&input, text, sizeof(text));
 	assert_contains(text, "installs all pages of array maps at mmap");
