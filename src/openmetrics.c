@@ -434,8 +434,10 @@ static int update_file(struct openmetrics *metrics)
 	int error = write_file(metrics);
 
 	if (error && !metrics->said)
-		complain("--openmetrics=%s: %s; the file stays as it was", metrics->path,
-			 strerror(-error));
+		complain("--openmetrics=%s: %s; %s", metrics->path, error == -EMEDIUMTYPE ?
+			 "what is there now is not a plain file" : strerror(-error),
+			 replace_has_file(metrics->replace) ? "it stays as it was" :
+			 "there is no file");
 	metrics->said = error != 0;
 	return error;
 }
@@ -509,7 +511,7 @@ static void metrics_summary(struct sink *sink, const struct summary_report *summ
 			       sizeof(struct sums));
 	error = update_file(metrics);
 	if (error) {
-		sink->failed = true;
+		sink->failed = sink->told = true;
 		sink->error = -error;
 	}
 }

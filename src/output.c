@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "errors.h"
 #include "output.h"
 #include "place.h"
 
@@ -24,10 +25,10 @@ bool output_is_stdout(const char *path)
 	return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
-/* What is there may be written over; else why not. */
-static const char *forbids(const struct place *place, const struct stat *status)
+/* What is there may be written over; else why not. Beside the report, stdout is no way out. */
+static const char *forbids(const struct place *place, const struct stat *status, bool is_report)
 {
-	return is_null_device(status) ? NULL : place_forbids(place, status);
+	return is_null_device(status) ? NULL : place_forbids(place, status, is_report);
 }
 
 /*
@@ -35,12 +36,12 @@ static const char *forbids(const struct place *place, const struct stat *status)
  * the open of a device can do something by itself, and after, as another may
  * have come into its place.
  */
-static int open_file(const struct place *place, const char **why)
+static int open_file(const struct place *place, bool is_report, const char **why)
 {
 	struct stat status;
 	int error = place_look(place, &status), fd = -1;
 
-	*why = error ? NULL : forbids(place, &status);
+	*why = error ? NULL : forbids(place, &status, is_report);
 	if (*why)
 		return -1;
 	/* O_NONBLOCK: the open of a FIFO must not wait for its reader */
@@ -50,7 +51,7 @@ static int open_file(const struct place *place, const char **why)
 	if (fd < 0 || fstat(fd, &status))
 		*why = strerror(errno);
 	else
-		*why = forbids(place, &status);
+		*why = forbids(place, &status, is_report);
 	if (!*why && S_ISREG(status.st_mode) && ftruncate(fd, 0))
 		*why = strerror(errno);
 	if (*why && fd >= 0) {
@@ -78,7 +79,7 @@ FILE *output_open_for(const char *option, const char *path, char *message, size_
 	if (error)
 		why = place_error(error);
 	else
-		fd = open_file(&place, &why);
+		fd = open_file(&place, !strcmp(option, "output"), &why);
 	if (fd >= 0) {
 		out = fdopen(fd, "w");
 		why = strerror(errno);
@@ -126,6 +127,14 @@ int output_error(FILE *out)
 
 	/* of a pipe without a reader, or a socket or terminal without its other end */
 	return poll(&poller, 1, 0) == 1 && poller.revents & (POLLERR | POLLHUP) ? EPIPE : EIO;
+}
+
+void output_complain(const char *option, const char *path, int error)
+{
+	if (output_is_stdout(path))
+		complain("cannot write to standard output: %s", strerror(error));
+	else
+		complain("cannot write --%s=%s: %s", option, path, strerror(error));
 }
 
 int output_close(FILE *out)

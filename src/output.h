@@ -29,6 +29,8 @@ bool output_is_at(FILE *file, const char *path);
  * EPIPE where nobody reads it any more, else EIO.
  */
 int output_error(FILE *out);
+/* Says that what option and path, of output_open_for(), name could not be written. */
+void output_complain(const char *option, const char *path, int error);
 /* Closes it; 0, or the positive errno of a write that failed at last. */
 int output_close(FILE *out);
 

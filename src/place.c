@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,12 +64,33 @@ static int follow(struct walk *walk, const char *name)
 	return *target == '/' ? enter(walk, "/", 0) : 0;
 }
 
-/* Links in /proc lead where their text does not say: only the kernel can follow them. */
-static bool is_in_proc(const struct walk *walk)
+/* The magic number of the filesystem that it is in; 0: not known. */
+static uint32_t filesystem_of(const struct walk *walk)
 {
 	struct statfs status;
 
-	return !fstatfs(walk->directory, &status) && status.f_type == PROC_SUPER_MAGIC;
+	return fstatfs(walk->directory, &status) ? 0 : (uint32_t)status.f_type;
+}
+
+/* Links in /proc lead where their text does not say: only the kernel can follow them. */
+static bool is_in_proc(const struct walk *walk)
+{
+	return filesystem_of(walk) == PROC_SUPER_MAGIC;
+}
+
+/* Whose files pass for plain ones, and are knobs of the kernel. */
+static bool is_of_the_kernel(const struct walk *walk)
+{
+	static const uint32_t kinds[] = {
+		PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC,
+		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC, SELINUX_MAGIC,
+	};
+	uint32_t kind = filesystem_of(walk);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (kinds[i] == kind)
+			return true;
+	return false;
 }
 
 /* One part of the path that is not the last. */
@@ -123,6 +145,8 @@ int place_find(struct place *place, const char *path)
 	place->shared = is_shared(&walk.status);
 	if (!error && (!*place->name || !strcmp(place->name, ".") || !strcmp(place->name, "..")))
 		error = EISDIR;
+	if (!error && is_of_the_kernel(&walk))
+		error = ENOTSUP;
 	return error;
 }
 
@@ -139,7 +163,7 @@ int place_look(const struct place *place, struct stat *status)
 	return fstatat(place->directory, place->name, status, AT_SYMLINK_NOFOLLOW) ? errno : 0;
 }
 
-const char *place_forbids(const struct place *place, const struct stat *status)
+const char *place_forbids(const struct place *place, const struct stat *status, bool to_stdout)
 {
 	switch (status->st_mode & S_IFMT) {
 	case S_IFREG:
@@ -150,10 +174,14 @@ const char *place_forbids(const struct place *place, const struct stat *status)
 		return "is not a plain file but a symbolic link, which is not followed; name the "
 		       "file itself";
 	case S_IFIFO:
-		return "is not a plain file but a named pipe, and is left alone; write to stdout "
-		       "and redirect that";
+		return to_stdout ? "is not a plain file but a named pipe, and is left alone; write "
+				   "to stdout and redirect that"
+				 : "is not a plain file but a named pipe, and is left alone; name a "
+				   "file";
 	default:
-		return "is not a plain file, and is left alone; name a file, or write to stdout";
+		return to_stdout ? "is not a plain file, and is left alone; name a file, or write to "
+				   "stdout"
+				 : "is not a plain file, and is left alone; name a file";
 	}
 	if (place->shared && status->st_uid != geteuid())
 		return "is another user's file in a directory that all may write to, and is left "
@@ -169,5 +197,8 @@ const char *place_error(int error)
 	if (error == EPERM)
 		return "leads over a symbolic link that another user has set in a directory that "
 		       "all may write to, which is not followed; name the directory itself";
+	if (error == ENOTSUP)
+		return "is in a filesystem of the kernel's own, as /proc and /sys are, whose files are "
+		       "its knobs; name a file elsewhere";
 	return strerror(error);
 }

@@ -38,9 +38,16 @@ static int target_mode(const struct replace *replace)
 
 	if (error)
 		return error == ENOENT ? MODE_NEW : -error;
-	if (place_forbids(&replace->place, &status))
+	if (place_forbids(&replace->place, &status, false))
 		return S_ISDIR(status.st_mode) ? -EISDIR : -EMEDIUMTYPE;
 	return status.st_mode & 0777;
+}
+
+bool replace_has_file(const struct replace *replace)
+{
+	struct stat status;
+
+	return !place_look(&replace->place, &status);
 }
 
 FILE *replace_begin(struct replace *replace)
@@ -115,7 +122,7 @@ static const char *prepare(struct replace *replace, const char *path)
 	if (error)
 		return place_error(error);
 	if (!place_look(&replace->place, &status))
-		why = place_forbids(&replace->place, &status);
+		why = place_forbids(&replace->place, &status, false);
 	if (why)
 		return why;
 	replace->temporary_bytes = 1 + strlen(replace->place.name) + SUFFIX_BYTES;

@@ -3,6 +3,7 @@
 #ifndef LAZYFAULT_REPLACE_H
 #define LAZYFAULT_REPLACE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct replace;
@@ -15,6 +16,9 @@ struct replace;
  */
 struct replace *replace_new(const char *path, char *message, size_t message_bytes);
 void replace_free(struct replace *replace);	/* NULL is fine */
+
+/* Whether there is a file at its path. */
+bool replace_has_file(const struct replace *replace);
 
 /* Begins the new file; NULL and errno on failure. */
 FILE *replace_begin(struct replace *replace);

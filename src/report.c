@@ -514,7 +514,7 @@ static int conclude(struct report *report)
 	if (report->sink->failed && report->sink->error == EPIPE)
 		return EXIT_SUCCESS;
 	if (report->sink->failed) {
-		complain("cannot write the output: %s", strerror(report->sink->error));
+		sink_complain(report->sink);
 		return EXIT_FAILURE;
 	}
 	if (report->error) {
@@ -556,7 +556,7 @@ int command_report(const struct options *options)
 	close_report(&report);
 	error = output_close(out);
 	if (error && error != EPIPE && status == EXIT_SUCCESS) {
-		complain("cannot write the output: %s", strerror(error));
+		output_complain("output", options->output, error);
 		status = EXIT_FAILURE;
 	}
 	return status;

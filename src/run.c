@@ -238,7 +238,7 @@ static int finish(struct run *run, enum loop_end why)
 	if (run->sink->failed && run->sink->error == EPIPE)
 		return 0;
 	if (run->sink->failed) {
-		complain("cannot write the output: %s", strerror(run->sink->error));
+		sink_complain(run->sink);
 		return EXIT_FAILURE;
 	}
 	run->ops->detach(run);
@@ -252,6 +252,8 @@ static int finish(struct run *run, enum loop_end why)
 	if (run_has_intervals(run))
 		show_interval(run);
 	show_summary(run);
+	if (run->sink->failed && run->sink->error != EPIPE)
+		sink_complain(run->sink);
 	if (run->ops->tell)
 		run->ops->tell(run);
 	if (why == END_FAILED || why == END_CALLBACK) {
@@ -267,8 +269,25 @@ static void close_run(struct run *run)
 	run->ops->free(run);
 	targets_free(&run->targets);
 	/* its sink is closed: what could not be written has not been said yet */
-	if (run->saved && output_close(run->saved))
-		run->save_failed = true;
+	if (run->saved)
+		run->save_error = output_close(run->saved);
+}
+
+/* What is written only now; the exit status. */
+static int close_output(struct run *run, int status, enum loop_end why)
+{
+	int error = output_close(run->out);
+
+	/* a reader that goes away ends it quietly */
+	if (error == EPIPE || why == END_PIPE)
+		error = 0;
+	if (status != EXIT_SUCCESS)
+		return status;
+	if (run->save_error)
+		output_complain("save", run->options->save, run->save_error);
+	if (error)
+		output_complain("output", run->options->output, error);
+	return run->save_error || error ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int run_report(const struct options *options, const struct run_ops *ops, void *report)
@@ -294,12 +313,7 @@ int run_report(const struct options *options, const struct run_ops *ops, void *r
 	loop_unblock_signals();
 	status = finish(&run, why);
 	close_run(&run);
-	if (run.save_failed && status == EXIT_SUCCESS) {
-		complain("--save=%s: it could not be written", options->save);
-		status = EXIT_FAILURE;
-	}
-	if (output_close(run.out) && status == EXIT_SUCCESS && why != END_PIPE)
-		status = EXIT_FAILURE;
+	status = close_output(&run, status, why);
 	if (options->argv && status == EXIT_SUCCESS)
 		status = child_wait(&run.targets.child);
 	return status;

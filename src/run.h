@@ -55,7 +55,7 @@ struct run {
 	struct targets targets;
 	struct sink *sink;
 	FILE *out, *saved;		/* saved: of --save, or NULL */
-	bool save_failed;
+	int save_error;			/* of its last write; 0: none */
 	struct status status;
 	struct run_start start;
 	struct utsname kernel;

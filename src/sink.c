@@ -12,6 +12,12 @@ void sink_free(struct sink *sink)
 		sink->ops->free(sink);
 }
 
+void sink_complain(const struct sink *sink)
+{
+	if (!sink->told)
+		output_complain(sink->option, sink->path, sink->error);
+}
+
 void sink_event(struct sink *sink, const struct event_report *event)
 {
 	if (sink->ops->event)

@@ -38,7 +38,9 @@ struct sink_ops {
 struct sink {
 	const struct sink_ops *ops;
 	FILE *out;		/* borrowed; NULL: it writes a file of its own */
+	const char *option, *path;	/* by which messages name what it writes; path NULL: stdout */
 	bool failed;		/* a write failed; errno is in error */
+	bool told;		/* the failure has been said */
 	int error;
 };
 
@@ -53,6 +55,9 @@ struct sink {
 struct sink *text_sink_new(FILE *out, const struct text_options *options);
 struct sink *json_sink_new(FILE *out);
 void sink_free(struct sink *sink);	/* NULL is fine */
+
+/* Says that it failed, unless that has been said. */
+void sink_complain(const struct sink *sink);
 
 void sink_event(struct sink *sink, const struct event_report *event);
 /* After events: what is still buffered goes out. */

@@ -25,6 +25,9 @@ static void note_failure(struct both *both, const struct sink *sink)
 	if (!both->sink.failed && sink->failed) {
 		both->sink.failed = true;
 		both->sink.error = sink->error;
+		both->sink.told = sink->told;
+		both->sink.option = sink->option;
+		both->sink.path = sink->path;
 	}
 }
 
@@ -128,6 +131,8 @@ static struct sink *both_new(struct sink *first, struct sink *second)
 	}
 	both->sink.ops = &ops;
 	both->sink.out = first->out;
+	both->sink.option = first->option;
+	both->sink.path = first->path;
 	both->first = first;
 	both->second = second;
 	return &both->sink;
@@ -177,13 +182,24 @@ static struct sink *open_metrics(const struct options *options, FILE *out, FILE 
 	return openmetrics_sink_new(path, options->per_process, message, message_bytes);
 }
 
+/* NULL is fine. */
+static void name_sink(struct sink *sink, const char *option, const char *path)
+{
+	if (!sink)
+		return;
+	sink->option = option;
+	sink->path = path;
+}
+
 struct sink *sinks_open(const struct options *options, bool intervals, FILE *out, FILE *saved,
 			char *message, size_t message_bytes)
 {
 	struct sink *sink = open_first(options, intervals, out), *capture, *metrics;
 
+	name_sink(sink, "output", options->output);
 	if (sink && saved) {
 		capture = json_sink_new(saved);
+		name_sink(capture, "save", options->save);
 		if (capture)
 			sink = both_new(sink, capture);
 		else
@@ -197,6 +213,7 @@ struct sink *sinks_open(const struct options *options, bool intervals, FILE *out
 			sink_free(sink);
 			return NULL;
 		}
+		name_sink(metrics, "openmetrics", options->openmetrics);
 		sink = both_new(sink, metrics);
 	}
 	if (!sink)

@@ -87,7 +87,7 @@ for format in '' --json --html --openmetrics="$scratch/m.prom"; do
 	status=0
 	# shellcheck disable=SC2086
 	"$program" report -q $format "$scratch/long" >/dev/full 2>"$scratch/err" || status=$?
-	[[ $status == 1 && $(<"$scratch/err") == *@('No space left'|'Input/output')* ]] && true
+	[[ $status == 1 && $(<"$scratch/err") == *'cannot write to standard output: '@('No space left'|'Input/output')* ]] && true
 	result $? "${name:-text}: a full disk is a failure" "$(<"$scratch/err")"
 done
 
@@ -153,6 +153,9 @@ result $? 'an empty file' "status $status: $errors"
 run -o "$scratch" "$capture"
 [[ $status == 1 && $errors == *"--output=$scratch"* ]] && true
 result $? 'a directory for the output' "status $status: $errors"
+run -o /sys/kernel/uevent_seqnum "$capture"
+[[ $status == 1 && $errors == *"--output=/sys/kernel/uevent_seqnum: is in a filesystem of the kernel's own"* ]] && true
+result $? 'a file of the kernel for the output' "status $status: $errors"
 run --openmetrics=/dev/null "$capture"
 [[ $status == 1 && $errors == *'--openmetrics=/dev/null: is not a plain file'* && -c /dev/null ]] && true
 result $? 'a device for the metrics' "status $status: $errors"

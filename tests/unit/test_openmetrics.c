@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -401,8 +402,9 @@ static void test_target_is_looked_at_each_time(void **state)
 {
 	struct summary_report summary = { .seconds = 1 };
 	struct sink *sink = open_metrics(false);
-	int stderr_fd = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
+	int stderr_fd = dup(STDERR_FILENO), null = memfd_create("stderr", 0);
 	struct stat status;
+	char said[512] = "";
 
 	(void)state;
 	unlink(path);
@@ -413,13 +415,40 @@ static void test_target_is_looked_at_each_time(void **state)
 	assert_int_equal(count_files(), 1);
 	sink->ops->summary(sink, &summary);
 	dup2(stderr_fd, STDERR_FILENO);
-	assert_true(sink->failed);
+	assert_true(sink->failed && sink->told);
+	assert_true(pread(null, said, sizeof(said) - 1, 0) > 0);
+	assert_contains(said, "what is there now is not a plain file; it stays as it was");
 	assert_int_equal(lstat(path, &status), 0);
 	assert_true(S_ISLNK(status.st_mode));
 	unlink(path);
 	sink_free(sink);
 	close(stderr_fd);
 	close(null);
+}
+
+/* A directory that goes away while tracing: no file can be said to stay. */
+static void test_no_file_stays_where_there_is_none(void **state)
+{
+	int stderr_fd = dup(STDERR_FILENO), file = memfd_create("stderr", 0);
+	char gone[80], said[512] = "", message[512];
+	struct sink *sink;
+
+	(void)state;
+	snprintf(gone, sizeof(gone), "%s/gone", directory);
+	assert_int_equal(mkdir(gone, 0700), 0);
+	snprintf(gone, sizeof(gone), "%s/gone/m.prom", directory);
+	sink = openmetrics_sink_new(gone, false, message, sizeof(message));
+	assert_non_null(sink);
+	*strrchr(gone, '/') = '\0';
+	assert_int_equal(rmdir(gone), 0);
+	dup2(file, STDERR_FILENO);
+	sink->ops->interval(sink, &second);
+	dup2(stderr_fd, STDERR_FILENO);
+	assert_true(pread(file, said, sizeof(said) - 1, 0) > 0);
+	assert_contains(said, "m.prom: No such file or directory; there is no file");
+	sink_free(sink);
+	close(stderr_fd);
+	close(file);
 }
 
 static void test_failed_write_leaves_the_old_file(void **state)
@@ -457,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_file_is_whole_and_readable),
 		cmocka_unit_test(test_only_plain_files_are_replaced),
 		cmocka_unit_test(test_target_is_looked_at_each_time),
+		cmocka_unit_test(test_no_file_stays_where_there_is_none),
 		cmocka_unit_test(test_failed_write_leaves_the_old_file),
 	};
 

@@ -282,6 +282,45 @@ static void test_devices_are_refused_but_the_null_device(void **state)
 	assert_contains(message, "is not a plain file");
 }
 
+/* What passes for plain files there is none. */
+static void test_files_of_the_kernel_are_refused(void **state)
+{
+	static const char *const paths[] = {
+		"/proc/sys/kernel/hostname", "/proc/self/comm", "/proc/new", "/sys/kernel/uevent_seqnum",
+		"/sys/new", "/proc/self/fd/1",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_refused(paths[i], "is in a filesystem of the kernel's own");
+	/* a way over it leads elsewhere */
+	write_text(path_of("by-proc"), "");
+	assert_int_equal(chdir(directory), 0);
+	output_text("/proc/self/cwd/by-proc", "text");
+	assert_int_equal(chdir("/"), 0);
+	assert_text(path_of("by-proc"), "text");
+}
+
+/* Only the report can go to stdout instead. */
+static void test_advice_is_for_the_option(void **state)
+{
+	char message[512];
+
+	(void)state;
+	if (access(path_of("advice"), F_OK))
+		assert_int_equal(mkfifo(path_of("advice"), 0600), 0);
+	assert_null(output_open(path_of("advice"), message, sizeof(message)));
+	assert_contains(message, "is left alone; write to stdout and redirect that");
+	assert_null(output_open_for("save", path_of("advice"), message, sizeof(message)));
+	assert_contains(message, "is left alone; name a file");
+	assert_null(replace_new(path_of("advice"), message, sizeof(message)));
+	assert_contains(message, "is left alone; name a file");
+	assert_null(output_open("/dev/zero", message, sizeof(message)));
+	assert_contains(message, "name a file, or write to stdout");
+	assert_null(replace_new("/dev/zero", message, sizeof(message)));
+	assert_null(strstr(message, "stdout"));
+}
+
 static void test_pipes_and_sockets_are_refused(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -391,6 +430,8 @@ int main(void)
 		cmocka_unit_test(test_relative_paths_and_directories_on_the_way),
 		cmocka_unit_test(test_directories_are_refused),
 		cmocka_unit_test(test_devices_are_refused_but_the_null_device),
+		cmocka_unit_test(test_files_of_the_kernel_are_refused),
+		cmocka_unit_test(test_advice_is_for_the_option),
 		cmocka_unit_test(test_pipes_and_sockets_are_refused),
 		cmocka_unit_test(test_links_are_refused_and_their_target_is_kept),
 		cmocka_unit_test(test_strangers_links_lead_nowhere),
