@@ -19,6 +19,7 @@
 #include "capture.h"
 #include "commands.h"
 #include "errors.h"
+#include "foreign.h"
 #include "options.h"
 #include "output.h"
 #include "printable.h"
@@ -50,6 +51,8 @@ struct report {
 	struct sink *sink;
 	uint64_t line;			/* number of the line being read */
 	uint64_t used, refused, unknown;
+	const char *foreign;		/* what it is, if no capture */
+	bool begun;			/* a line that is not blank has come */
 	char unknown_type[NAME_COLUMNS + 1];	/* the first of them */
 	uint64_t unknown_line;
 	bool started, summarized;
@@ -353,16 +356,27 @@ static void take_line(struct report *report, const struct line *line)
 	}
 }
 
+/* The first line shows whether it is a capture at all. */
+static void take_first_or_other(struct report *report, const struct line *line)
+{
+	if (!report->begun)
+		report->foreign = foreign_form(line->text, line->length, line->ended);
+	report->begun = true;
+	if (!report->foreign)
+		take_line(report, line);
+}
+
 static void read_lines(struct report *report)
 {
 	struct line line = { .text = malloc(LINE_MAX_BYTES) };
 
 	if (!line.text)
 		report->error = ENOMEM;
-	while (!report->error && !report->another && next_line(report->in, &line)) {
+	while (!report->error && !report->another && !report->foreign &&
+	       next_line(report->in, &line)) {
 		report->line++;
 		if (!is_blank(&line))
-			take_line(report, &line);
+			take_first_or_other(report, &line);
 		if (report->sink->failed)
 			break;
 	}
@@ -519,6 +533,10 @@ static int conclude(struct report *report)
 	}
 	if (report->error) {
 		complain("%s: %s", report->name, strerror(report->error));
+		return EXIT_FAILURE;
+	}
+	if (report->foreign) {
+		complain("%s: %s", report->name, report->foreign);
 		return EXIT_FAILURE;
 	}
 	if (!report->used) {

@@ -150,6 +150,28 @@ result $? 'a file that is not there' "status $status: $errors"
 run "$scratch/empty"
 [[ $status == 1 && $errors == *'it is empty'* ]] && true
 result $? 'an empty file' "status $status: $errors"
+
+# What becomes of captures on their way, and the remedy that is named works.
+declare -A forms=(
+	[gzip]='gzip -c' [xz]='xz -c' [bzip2]='bzip2 -c' [array]='jq -s .' ['array in a line']='jq -sc .'
+	['several lines']='jq .' [mark]="sed 1s/^/\\xef\\xbb\\xbf/" [UTF-16]='iconv -f UTF-8 -t UTF-16'
+)
+for form in "${!forms[@]}"; do
+	read -ra tool <<<"${forms[$form]}"
+	if ! command -v "${tool[0]}" >/dev/null; then
+		skip "${tool[0]} is not there" "$form: it is said what it is"
+		continue
+	fi
+	"${tool[@]}" <"$capture" >"$scratch/form"
+	run "$scratch/form"
+	remedy=$(sed -n 's/.*`\(.*\) FILE | lazyfault report -`.*/\1/p' <<<"$errors")
+	[[ $status == 1 && -z $output && $(wc -l <<<"$errors") == 1 && -n $remedy ]] && true
+	result $? "$form: it is said what it is" "status $status: ${errors:0:300}"
+	eval "$remedy \$scratch/form" | "$program" report - 2>&1 |
+		cmp - <(printf '%s\n' "$whole") >"$scratch/differ" 2>&1
+	result $? "$form: and the remedy is one" "$remedy: $(<"$scratch/differ")"
+done
+
 run -o "$scratch" "$capture"
 [[ $status == 1 && $errors == *"--output=$scratch"* ]] && true
 result $? 'a directory for the output' "status $status: $errors"
