@@ -17,6 +17,7 @@
 
 #include "output.h"
 #include "printable.h"
+#include "similar.h"
 
 #ifndef LAZYFAULT_VERSION
 #error "the build must say -DLAZYFAULT_VERSION=\"X.Y.Z\""
@@ -126,6 +127,7 @@ struct parse {
 	struct options *options;
 	const struct command_entry *command;
 	struct argp_state *state;
+	bool named;			/* the command was */
 	unsigned int positional;	/* arguments seen */
 };
 
@@ -798,6 +800,75 @@ static void check_together(const struct parse *parse)
 			      "are the processes to trace; give one of the two");
 }
 
+/* The first option of any command whose long name begins so. */
+static const struct option_entry *entry_of_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < ENTRIES; i++)
+		if (!strncmp(entries[i].name, name, length))
+			return &entries[i];
+	return NULL;
+}
+
+/*
+ * The option whose value is the next argument, if it is one's; *last is the
+ * last one that text has, whatever it takes.
+ */
+static bool awaits_value(const char *text, const struct option_entry **last)
+{
+	const char *value;
+
+	if (text[1] == '-') {
+		value = strchrnul(text + 2, '=');
+		*last = entry_of_name(text + 2, (size_t)(value - text) - 2);
+		return *last && (*last)->arg && !*value;
+	}
+	for (value = text + 1; *value; value++) {
+		*last = entry_of_key(*value);
+		if (*last && (*last)->arg)
+			return !value[1];
+	}
+	return false;
+}
+
+/*
+ * Of arguments without a command's name before them, the first that is no
+ * option and no option's value, as options of any command have them. 0: there
+ * is none, or it does not matter.
+ */
+static int find_argument(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const struct option_entry *last = NULL;
+		enum map_selector_kind kind;
+		const char *rest;
+
+		if (argv[i][0] != '-' || !argv[i][1])
+			return i;
+		if (awaits_value(argv[i], &last) && ++i < argc && last->take == take_map) {
+			rest = read_map_word(argv[i], &kind);
+			i += rest && !*rest;
+		}
+		if (last && last->group == GROUP_OTHER)
+			return 0;
+	}
+	return 0;
+}
+
+/* A command that is misspelt, or stands behind options, would be taken for INTERVAL. */
+static void check_command(const struct parse *parse, int argc, char **argv)
+{
+	int at = find_argument(argc, argv);
+
+	for (size_t i = 0; at && i < COMMANDS; i++) {
+		if (!strcmp(argv[at], commands[i].name))
+			usage_failure(parse, "'%s' is a command, which comes before all options: "
+				      PROGRAM " %s ...", argv[at], argv[at]);
+		if (is_similar(argv[at], commands[i].name))
+			usage_failure(parse, "'%.200s' is no command, and no INTERVAL; did you mean "
+				      "'%s'?", argv[at], commands[i].name);
+	}
+}
+
 static error_t parse_key(int key, char *value, struct argp_state *state)
 {
 	struct parse *parse = state->input;
@@ -809,6 +880,12 @@ static error_t parse_key(int key, char *value, struct argp_state *state)
 		return 0;
 	}
 	switch (key) {
+	case ARGP_KEY_INIT:
+		/* argp sets it only later */
+		state->name = state->argv[0];
+		if (!parse->named)
+			check_command(parse, state->argc, state->argv);
+		return 0;
 	case ARGP_KEY_ARG:
 		take_argument(parse, value);
 		return 0;
@@ -893,9 +970,10 @@ static void fill_argp_options(enum command command, struct argp_option *rows)
 	*rows = (struct argp_option) { 0 };
 }
 
-/* Takes the command's name off the arguments, if it is there. */
-static enum command split_command(int *argc, char **argv)
+/* Takes the command's name off the arguments, if it is there; *named says so. */
+static enum command split_command(int *argc, char **argv, bool *named)
 {
+	*named = true;
 	for (size_t i = 0; *argc > 1 && i < COMMANDS; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;
@@ -903,6 +981,7 @@ static enum command split_command(int *argc, char **argv)
 		(*argc)--;
 		return (enum command)i;
 	}
+	*named = false;
 	return COMMAND_FAULTS;
 }
 
@@ -928,7 +1007,7 @@ static void parse_arguments(struct parse *parse, int argc, char **own)
 	struct argp argp = {
 		.options = rows, .parser = parse_key, .help_filter = filter_help,
 	};
-	enum command command = split_command(&argc, own);
+	enum command command = split_command(&argc, own, &parse->named);
 	char name[32] = PROGRAM, *doc = describe_command(&commands[command]);
 	error_t err = doc ? 0 : ENOMEM;
 

@@ -10,7 +10,7 @@ FUZZ_CFLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-
 
 # What reads what others wrote, and all that prints it; nothing that needs a kernel.
 FUZZ_SOURCES := balance capture dist errors events foreign held html html_draw json kernel_btf model openmetrics \
-	options output packed place printable rcu replace report rows sink sinks text text_draw text_updates \
+	options output packed place printable rcu replace report rows similar sink sinks text text_draw text_updates \
 	update_sums update_table update_verdict verdict vma_table
 
 $(FUZZ)/src/%.o: src/%.c

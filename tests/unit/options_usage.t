@@ -46,6 +46,8 @@ for value in haha '' 0 -1 1x 2147483648 9223372036854775808; do
 	fails 64 "^lazyfault: --ring-size=$value: '$value'" --ring-size "$value"
 done
 fails 64 "INTERVAL 'haha'" haha
+fails 64 "^lazyfault: 'repor' is no command.*did you mean 'report'" repor x
+fails 64 "^lazyfault: 'report' is a command.*before all options" --html report x
 fails 64 "COUNT '0'" 1 0
 fails 64 "no key 'foo'.*faults" -s foo
 fails 64 "unrecognized option '--foo'" --foo

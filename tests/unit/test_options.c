@@ -648,8 +648,48 @@ static void test_arguments_refused(void **state)
 	assert_refused(LINE("1", "2", "3"), "'3'", "COUNT", NULL);
 	assert_refused(LINE("0.001"), "INTERVAL", "'0.001'", "out of range", NULL);
 	assert_refused(LINE("nope"), "'nope'", "faults, updates, check, report", "--", NULL);
-	assert_refused(LINE("-j", "check"), "'check'", "faults, updates, check, report", NULL);
 	assert_refused(LINE("1", "1.5"), "COUNT", "'1.5'", NULL);
+}
+
+static void test_commands_that_are_misspelt(void **state)
+{
+	static const char *const words[][2] = {
+		{ "repor", "report" }, { "reprot", "report" }, { "rep", "report" },
+		{ "fault", "faults" }, { "chek", "check" }, { "chekc", "check" },
+		{ "update", "updates" }, { "upadtes", "updates" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(words); i++) {
+		char *word = (char *)words[i][0];
+
+		assert_refused(LINE(word, "x"), word, "is no command", "did you mean",
+			       words[i][1], NULL);
+		/* options of the command that was meant do not come in between */
+		assert_refused(LINE(word, "--html", "x"), word, "did you mean", words[i][1], NULL);
+	}
+	assert_refused(LINE("c"), "INTERVAL 'c'", NULL);
+	assert_refused(LINE("reverberation"), "INTERVAL 'reverberation'", NULL);
+	assert_refused(LINE("checkpointing-of-everything"), "INTERVAL", NULL);
+}
+
+static void test_commands_behind_options(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_refused(LINE("-j", "check"), "'check' is a command", "before all options",
+		       "lazyfault check ...", NULL);
+	assert_refused(LINE("--html", "report", "x"), "'report' is a command", NULL);
+	assert_refused(LINE("-qd", "5", "updates"), "'updates' is a command", NULL);
+	assert_refused(LINE("--dur", "5", "--sort=pid", "updates"), "'updates' is a command", NULL);
+	assert_refused(LINE("-m", "name", "x", "check"), "'check' is a command", NULL);
+	/* values are no commands */
+	options = parsed(LINE("-o", "report", "-m", "name", "check", "--save", "updates", "5"));
+	assert_string_equal(options.output, "report");
+	assert_string_equal(options.maps[0].text, "check");
+	assert_string_equal(options.save, "updates");
+	options_free(&options);
 }
 
 static void test_values_refused(void **state)
@@ -911,6 +951,8 @@ int main(void)
 		cmocka_unit_test(test_arguments_are_left_as_they_are),
 		cmocka_unit_test(test_numbers_refused),
 		cmocka_unit_test(test_arguments_refused),
+		cmocka_unit_test(test_commands_that_are_misspelt),
+		cmocka_unit_test(test_commands_behind_options),
 		cmocka_unit_test(test_values_refused),
 		cmocka_unit_test(test_maps_refused),
 		cmocka_unit_test(test_combinations_refused),
