@@ -14,6 +14,7 @@
 #include "handlers.h"
 #include "kernel_btf.h"
 #include "options.h"
+#include "output.h"
 #include "rcu.h"
 #include "targets.h"
 #include "tracer.h"
@@ -224,6 +225,7 @@ int command_check(const struct options *options)
 	struct type_mode modes[MODEL_TYPES];
 	struct findings findings = {};
 	struct handlers handlers;
+	int error;
 
 	look_at_ground(&findings);
 	handlers_find(&handlers);
@@ -236,5 +238,8 @@ int command_check(const struct options *options)
 		print_json(&findings);
 	else
 		print_text(&findings);
-	return findings.traceable ? EXIT_SUCCESS : EXIT_FAILURE;
+	error = output_close(stdout);
+	if (error)
+		output_complain("output", NULL, error);
+	return findings.traceable && !error ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -682,18 +682,32 @@ static void take_sort_key(struct parse *parse, const struct option_entry *entry,
 		      keys);
 }
 
+/* Ends it when it was asked for but some lines, and they are written. */
+static void end_printed(void) __attribute__((noreturn));
+
+static void end_printed(void)
+{
+	int error = output_close(stdout);
+
+	if (error)
+		output_complain("output", NULL, error);
+	exit(error ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
 static void take_help(struct parse *parse, const struct option_entry *entry, char *value)
 {
 	(void)entry;
 	(void)value;
-	argp_state_help(parse->state, stdout, ARGP_HELP_STD_HELP);
+	argp_state_help(parse->state, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
+	end_printed();
 }
 
 static void take_usage(struct parse *parse, const struct option_entry *entry, char *value)
 {
 	(void)entry;
 	(void)value;
-	argp_state_help(parse->state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+	argp_state_help(parse->state, stdout, ARGP_HELP_USAGE);
+	end_printed();
 }
 
 static void take_version(struct parse *parse, const struct option_entry *entry, char *value)
@@ -702,7 +716,7 @@ static void take_version(struct parse *parse, const struct option_entry *entry, 
 	(void)entry;
 	(void)value;
 	puts(PROGRAM " " LAZYFAULT_VERSION);
-	exit(EXIT_SUCCESS);
+	end_printed();
 }
 
 /* Arguments. */

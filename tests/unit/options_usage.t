@@ -55,6 +55,15 @@ fails 64 "'--': a COMMAND must follow" --
 fails 64 '-p/--pid and -- COMMAND' -p 1 -- true
 fails 64 "check takes no arguments" check 1
 
+# What is asked for is written, or it is said that it is not.
+for option in --version --help --usage check 'check -j'; do
+	status=0
+	# shellcheck disable=SC2086
+	timeout 20 "$program" $option >/dev/full 2>"$scratch/err" || status=$?
+	[[ $status == 1 && $(<"$scratch/err") == *'cannot write to standard output: No space left on device' ]] && true
+	result $? "$option: a full disk is a failure" "status $status: $(<"$scratch/err")"
+done
+
 # What is well formed but not there is found before anything is traced.
 fails 1 '^lazyfault: .*no such process' -p 4194304
 fails 1 "^lazyfault: .*$scratch/none" -m "pinned $scratch/none"
