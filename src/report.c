@@ -244,10 +244,12 @@ static void take_summary(struct report *report, struct capture_record *record)
 /* A record of a report that the capture is not. 0 or -EINVAL. */
 static int check_kind(struct report *report, bool update, char *why)
 {
-	bool known = run_is_known(&report->start);
+	bool of_updates = report->start.updates;
 
-	if (update ? known ? !report->start.updates : report->any_fault
-		   : known ? report->start.updates : report->any_update) {
+	/* without a start, the first record tells */
+	if (!run_is_known(&report->start))
+		of_updates = update ? !report->any_fault : report->any_update;
+	if (update != of_updates) {
 		snprintf(why, CAPTURE_WHY_BYTES, update ? "it is of an update, in a capture of faults"
 							: "it is of faults, in a capture of updates");
 		return -EINVAL;
