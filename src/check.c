@@ -12,7 +12,6 @@
 #include "commands.h"
 #include "errors.h"
 #include "handlers.h"
-#include "kernel_btf.h"
 #include "options.h"
 #include "output.h"
 #include "rcu.h"
@@ -146,13 +145,12 @@ static void describe_waits(struct findings *findings, const struct rcu_state *rc
 	      rcu->preempt_rt ? "" : "not ");
 }
 
-/* As lsm_programs_see_all() of the tracer goes by, and whether that LSM is there at all. */
-static void describe_losses(struct findings *findings)
+static void describe_losses(struct findings *findings, bool exact)
 {
 	struct ground ground;
 
 	ground_look(&ground);
-	if (ground.lsm_bpf > 0 && kernel_function("__bpf_prog_enter_recur"))
+	if (exact)
 		found(findings, "update losses", true, "exact: the LSM \"bpf\" sees each call begin");
 	else if (ground.lsm_bpf > 0)
 		found(findings, "update losses", true, "upper bounds: this kernel may skip programs "
@@ -184,7 +182,7 @@ static void look_at_updates(struct findings *findings, const struct handlers *ha
 	rcu_look(&rcu);
 	update_tracer_waits(tracer, &rcu);
 	describe_waits(findings, &rcu);
-	describe_losses(findings);
+	describe_losses(findings, update_tracer_sees_all(tracer));
 	found_gaps(findings, update_tracer_gaps(tracer));
 	update_tracer_free(tracer);
 }

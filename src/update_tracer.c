@@ -453,6 +453,11 @@ const struct program_gaps *update_tracer_gaps(const struct update_tracer *tracer
 	return &tracer->gaps;
 }
 
+bool update_tracer_sees_all(const struct update_tracer *tracer)
+{
+	return tracer->skeleton->bss->by_begun;
+}
+
 void update_tracer_waits(const struct update_tracer *tracer, struct rcu_state *rcu)
 {
 	rcu->asks = tracer->asks;

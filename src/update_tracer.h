@@ -6,6 +6,7 @@
 #ifndef LAZYFAULT_UPDATE_TRACER_H
 #define LAZYFAULT_UPDATE_TRACER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,9 @@ struct update_tracer *update_tracer_start(const struct update_tracer_config *con
 const struct program_gaps *update_tracer_gaps(const struct update_tracer *tracer);
 /* How the tracer's own updates waited; the knobs are not in it. */
 void update_tracer_waits(const struct update_tracer *tracer, struct rcu_state *rcu);
+
+/* Whether each operation is seen to begin, so that losses are exact; else they are at most so many. */
+bool update_tracer_sees_all(const struct update_tracer *tracer);
 
 /* A file descriptor to wait on: readable when the ring wants to be drained. */
 int update_tracer_fd(const struct update_tracer *tracer);
