@@ -27,12 +27,22 @@ struct loop {
 	enum loop_end end;
 };
 
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return !sigaction(number, NULL, &action) && action.sa_handler == SIG_IGN;
+}
+
 static void ending_signals(sigset_t *set)
 {
 	sigemptyset(set);
+	/* these, too, if they are ignored: shells start what is in the background so */
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGHUP);
+	/* not under nohup, which is there for that */
+	if (!is_ignored(SIGHUP))
+		sigaddset(set, SIGHUP);
 }
 
 int loop_block_signals(void)
@@ -50,6 +60,13 @@ void loop_unblock_signals(void)
 
 	ending_signals(&set);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void loop_let_signals_end(void)
+{
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	loop_unblock_signals();
 }
 
 static int watch(struct loop *loop, int fd, enum source source, unsigned int index, uint32_t events)
@@ -186,7 +203,7 @@ static void on_signal(struct loop *loop)
 		kill(loop->config->command, (int)signal.ssi_signo);
 	close(loop->signals);
 	loop->signals = -1;
-	loop_unblock_signals();
+	loop_let_signals_end();
 }
 
 static void on_interval(struct loop *loop)

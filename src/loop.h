@@ -38,10 +38,15 @@ struct loop_config {
 	void *context;
 };
 
-/* INT, TERM and HUP wait for the loop from here on; call it before anything that must be undone. */
+/*
+ * INT, TERM and HUP wait for the loop from here on; call it before anything that must be undone.
+ * A HUP that was ignored when the program began stays so, as under nohup.
+ */
 int loop_block_signals(void);
-/* From here on they end the program at once, as by default. */
+/* From here on they do what they did when the program began: for a command. */
 void loop_unblock_signals(void);
+/* From here on they end the program at once, even if they were ignored when it began. */
+void loop_let_signals_end(void);
 
 enum loop_end loop_run(const struct loop_config *config);
 

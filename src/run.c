@@ -310,7 +310,7 @@ int run_report(const struct options *options, const struct run_ops *ops, void *r
 		return status;
 	}
 	why = trace(&run);
-	loop_unblock_signals();
+	loop_let_signals_end();
 	status = finish(&run, why);
 	close_run(&run);
 	status = close_output(&run, status, why);

@@ -263,10 +263,47 @@ static void run_and_report_slowly(int fd)
 	config.duration = 20;
 	if (write(fd, "1", 1) != 1 || loop_run(&config) != END_SIGNAL)
 		_exit(1);
-	loop_unblock_signals();
+	loop_let_signals_end();
 	if (write(fd, "2", 1) != 1)
 		_exit(2);
 	sleep(20);
+}
+
+/* As a shell without job control starts what is in the background. */
+static void run_ignoring_int(int fd)
+{
+	signal(SIGINT, SIG_IGN);
+	run_and_report_slowly(fd);
+}
+
+static void test_signals_that_were_ignored_end_it(void **state)
+{
+	int status = status_after(run_ignoring_int, SIGINT, true);
+
+	(void)state;
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+}
+
+/* Its status is how the loop ends that gets a HUP under nohup. */
+static void run_under_nohup(int fd)
+{
+	struct loop_config config = nothing;
+
+	loop_unblock_signals();
+	signal(SIGHUP, SIG_IGN);
+	if (loop_block_signals() || write(fd, "1", 1) != 1)
+		_exit(100);
+	config.duration = 0.5;
+	_exit(loop_run(&config));
+}
+
+static void test_nohup(void **state)
+{
+	int status = status_after(run_under_nohup, SIGHUP, false);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), END_DURATION);
 }
 
 static void test_a_second_signal_ends_the_program_at_once(void **state)
@@ -349,6 +386,8 @@ int main(void)
 		cmocka_unit_test(test_command_ended),
 		cmocka_unit_test(test_reader_that_has_gone),
 		cmocka_unit_test(test_signals_end_it),
+		cmocka_unit_test(test_signals_that_were_ignored_end_it),
+		cmocka_unit_test(test_nohup),
 		cmocka_unit_test(test_a_second_signal_ends_the_program_at_once),
 		cmocka_unit_test(test_the_first_signal_is_the_commands),
 		cmocka_unit_test(test_a_second_signal_does_not_wait_for_a_command),
