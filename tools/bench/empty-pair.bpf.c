@@ -7,17 +7,27 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 
-SEC("?fentry")
-int empty_entry(void *context)
-{
-	return 0;
-}
+#define PAIR(number)					\
+	SEC("?fentry")					\
+	int empty_entry_##number(void *context)		\
+	{						\
+		return 0;				\
+	}						\
+							\
+	SEC("?fexit")					\
+	int empty_exit_##number(void *context)		\
+	{						\
+		return 0;				\
+	}
 
-SEC("?fexit")
-int empty_exit(void *context)
-{
-	return 0;
-}
+/* One for each function that lazyfault hooks on a kernel without fault-around. */
+PAIR(0)
+PAIR(1)
+PAIR(2)
+PAIR(3)
+PAIR(4)
+PAIR(5)
+PAIR(6)
 
 SEC("?fentry")
 int clock_entry(void *context)

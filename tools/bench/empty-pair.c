@@ -24,11 +24,24 @@ static void aim(struct bpf_program *program, const char *function)
 	}
 }
 
+/* The next program of that name that is not in use yet. */
+static struct bpf_program *next(struct empty_pair_bpf *skeleton, const char *name)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, skeleton->obj)
+		if (!strncmp(bpf_program__name(program), name, strlen(name)) &&
+		    !bpf_program__autoload(program))
+			return program;
+	fprintf(stderr, "empty-pair: too many functions\n");
+	exit(64);
+}
+
 static void aim_at(struct empty_pair_bpf *skeleton, const char *how, const char *function)
 {
 	if (!strcmp(how, "pair")) {
-		aim(skeleton->progs.empty_entry, function);
-		aim(skeleton->progs.empty_exit, function);
+		aim(next(skeleton, "empty_entry"), function);
+		aim(next(skeleton, "empty_exit"), function);
 	} else if (!strcmp(how, "clocks")) {
 		aim(skeleton->progs.clock_entry, function);
 		aim(skeleton->progs.clock_exit, function);
