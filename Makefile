@@ -214,6 +214,12 @@ check-around:
 	$(Q)tools/kernel/build
 	$(Q)$(CHECK_KERNELS) fault-around -- $(AROUND_TESTS)
 
+## make check-vm       the tests of what fetches kernels, boots guests and installs packages
+.PHONY: check-vm
+check-vm:
+	$(Q)tools/setup build check vm
+	$(Q)$(PROVE) $(PROVE_FLAGS) $(wildcard tests/vm/*.t)
+
 ## make bench-mmap     what mmap of an array map costs: eager, lazy and with fault-around, in guests
 .PHONY: bench-mmap
 bench-mmap: $(GUEST)/arraymap-mmap
