@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Measures what a command adds to page faults: its own faults without the
- * command, then with it attached. Under QEMU's icount a nanosecond is an
- * instruction, and the difference repeats to a tenth of one.
+ * Measures what a command adds to page faults and to calls of bpf(2): its own
+ * without the command, then with it attached. Under QEMU's icount a nanosecond
+ * is an instruction, and the difference repeats to a tenth of one.
  */
 #include <argp.h>
 #include <errno.h>
@@ -33,9 +33,9 @@
 #define TABLE_BYTES (2UL << 20)		/* what one page table spans */
 #define FAULT_AROUND "/sys/kernel/debug/fault_around_bytes"
 
-enum kind { ARRAY, BATCH, FILE_PAGE, KINDS };
+enum kind { ARRAY, BATCH, FILE_PAGE, LOOKUP, UPDATE, KINDS };
 
-static const char *const kind_names[KINDS] = { "array", "batch", "file" };
+static const char *const kind_names[KINDS] = { "array", "batch", "file", "lookup", "update" };
 
 struct settings {
 	const char *name, *ready, *output;
@@ -44,7 +44,7 @@ struct settings {
 	char **command;
 };
 
-/* Instructions of one fault. */
+/* Instructions of one fault or call. */
 struct cost {
 	double least, median;
 };
@@ -90,13 +90,13 @@ static uint64_t minor_faults(void)
 
 /* ---- mappings ---- */
 
-static int create_array(unsigned int pages)
+static int create_array(unsigned int value_bytes, unsigned int elements)
 {
 	union bpf_attr attributes = {
 		.map_type = BPF_MAP_TYPE_ARRAY,
 		.key_size = 4,
-		.value_size = page_bytes,
-		.max_entries = pages,
+		.value_size = value_bytes,
+		.max_entries = elements,
 		.map_flags = BPF_F_MMAPABLE,
 		.map_name = "overhead",
 	};
@@ -199,6 +199,31 @@ static struct cost measure_alone(char *start, size_t step)
 			die_of_faults(faults, PAGES / step);
 		passes[pass] = (double)(after - before) / faults;
 	}
+	return cost_of(passes);
+}
+
+/* Calls of bpf(2) that look up or set the element of an array of one. */
+static struct cost measure_calls(enum bpf_cmd command)
+{
+	uint32_t key = 0;
+	uint64_t value = 0;
+	union bpf_attr attributes = {
+		.map_fd = create_array(sizeof(value), 1),
+		.key = (uintptr_t)&key,
+		.value = (uintptr_t)&value,
+	};
+	double passes[PASSES];
+
+	for (int pass = -1; pass < PASSES; pass++) {
+		uint64_t before = now_ns();
+
+		for (int i = 0; i < PAGES; i++)
+			if (syscall(__NR_bpf, command, &attributes, sizeof(attributes)))
+				die("a call of bpf(2)");
+		if (pass >= 0)
+			passes[pass] = (double)(now_ns() - before) / PAGES;
+	}
+	close((int)attributes.map_fd);
 	return cost_of(passes);
 }
 
@@ -455,6 +480,8 @@ static struct cost measure(const struct bench *bench, const struct settings *set
 {
 	struct cost cost;
 
+	if (kind == LOOKUP || kind == UPDATE)
+		return measure_calls(kind == LOOKUP ? BPF_MAP_LOOKUP_ELEM : BPF_MAP_UPDATE_ELEM);
 	set_fault_around(kind == FILE_PAGE ? page_bytes : WINDOW_PAGES * page_bytes);
 	if (kind == FILE_PAGE) {
 		cost = ask_bystander(bench->bystander);
@@ -506,7 +533,7 @@ static void run(const struct settings *settings)
 	if (settings->measure[FILE_PAGE])
 		bench.bystander = start_bystander();
 	bench.pages = (size_t)settings->threads * PAGES;
-	array = create_array(bench.pages);
+	array = create_array(page_bytes, bench.pages);
 	bench.start = map_beside_anchor(array, bench.pages, MAP_SHARED);
 	if (settings->vmas > 1)
 		bench.more = map_more(array, settings->vmas - 1);
@@ -526,7 +553,8 @@ static const struct argp_option options[] = {
 	{ "name", 'n', "NAME", 0, "Of the rows that are printed", 0 },
 	{ "ready", 'r', "TEXT", 0, "What COMMAND prints once it is attached", 0 },
 	{ "output", 'o', "FILE", 0, "Keep what COMMAND prints", 0 },
-	{ "measure", 'm', "array|batch|file", 0, "What to fault on (array); may be repeated", 0 },
+	{ "measure", 'm', "KIND", 0, "A fault on a page of an array (default), batch or file, or a "
+	  "call of bpf(2), lookup or update; may be repeated", 0 },
 	{ "vmas", 'v', "N", 0, "VMAs of the array map (1)", 0 },
 	{ "threads", 't', "N", 0, "Threads that fault on arrays at once (1)", 0 },
 	{}
@@ -561,7 +589,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 		for (kind = 0; kind < KINDS && strcmp(argument, kind_names[kind]); kind++)
 			;
 		if (kind == KINDS)
-			argp_error(state, "--measure: '%s' is not array, batch or file", argument);
+			argp_error(state, "--measure: '%s' is not array, batch, file, lookup or update",
+				   argument);
 		settings->measure[kind] = true;
 		return 0;
 	case 'v':
@@ -603,14 +632,14 @@ int main(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "-- COMMAND [ARG...]",
-		.doc = "Measures instructions that COMMAND adds to a page fault; {pid} among its "
-		       "arguments stands for this process.",
+		.doc = "Measures instructions that COMMAND adds to a page fault or a call of bpf(2); "
+		       "{pid} among its arguments stands for this process.",
 	};
 	struct settings settings = { .vmas = 1, .threads = 1 };
 
 	fix_addresses(argv);
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &settings);
-	if (!settings.measure[BATCH] && !settings.measure[FILE_PAGE])
+	if (!memchr(settings.measure, true, sizeof(settings.measure)))
 		settings.measure[ARRAY] = true;
 	page_bytes = sysconf(_SC_PAGESIZE);
 	run(&settings);
