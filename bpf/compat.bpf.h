@@ -13,8 +13,8 @@
 #define MAP_POPULATE 0x8000
 
 /*
- * The system calls that populate mappings on purpose: mmap and mremap (of
- * MAP_POPULATE or of locked memory), madvise (MADV_POPULATE_*), mlock and kin.
+ * The system calls that populate mappings on purpose: mmap (MAP_POPULATE) and
+ * madvise (MADV_POPULATE_*). What mlock and its like bring in is of the kernel.
  * Asking what the task is executing needs no state, so no hook can be missed.
  */
 struct syscall_now {
@@ -33,16 +33,13 @@ static __always_inline void read_syscall(struct task_struct *task, struct syscal
 	__u64 number = regs->orig_ax & ~X32_BIT;
 
 	if (task_x86->thread_info.status & TS_COMPAT) {
-		/* mmap (its arguments in memory), mlock, mlockall, mremap, mmap2, madvise, mlock2 */
-		now->populates = number == 90 || number == 150 || number == 152 ||
-				 number == 163 || number == 192 || number == 219 ||
-				 number == 376 || number == 440;
+		/* mmap (its arguments in memory), mmap2, madvise, process_madvise */
+		now->populates = number == 90 || number == 192 || number == 219 || number == 440;
 		now->mmap_populate = number == 192 && (regs->si & MAP_POPULATE);
 		return;
 	}
-	/* mmap, mremap, madvise, mlock, mlockall, remap_file_pages, mlock2, process_madvise */
-	now->populates = number == 9 || number == 25 || number == 28 || number == 149 ||
-			 number == 151 || number == 216 || number == 325 || number == 440;
+	/* mmap, madvise, process_madvise */
+	now->populates = number == 9 || number == 28 || number == 440;
 	now->mmap_populate = number == 9 && (regs->r10 & MAP_POPULATE);
 }
 
@@ -59,9 +56,8 @@ static __always_inline void read_syscall(struct task_struct *task, struct syscal
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	int number = regs->syscallno;
 
-	/* mremap, mmap, mlock, mlockall, madvise, remap_file_pages, mlock2, process_madvise */
-	now->populates = number == 216 || number == 222 || number == 228 || number == 230 ||
-			 number == 233 || number == 234 || number == 284 || number == 440;
+	/* mmap, madvise, process_madvise */
+	now->populates = number == 222 || number == 233 || number == 440;
 	now->mmap_populate = number == 222 && (regs->regs[3] & MAP_POPULATE);
 }
 

@@ -32,6 +32,7 @@ exactly "twenty rounds" --pages 2048 --rounds 20
 is "$(summary .vmas)" 20 "twenty rounds: twenty rows"
 exactly "madvise(MADV_POPULATE_READ)" --pages 300 --madvise populate_read
 exactly "madvise(MADV_POPULATE_WRITE)" --pages 300 --madvise populate_write
+exactly "mlock" --pages 300 --madvise mlock
 exactly "an offset into the map" --pages 513 --offset 7
 exactly "backward" --pages 513 --order backward
 exactly "every other page written" --pages 511 --access mixed

@@ -65,8 +65,9 @@ static const struct argp_option table[] = {
 
 	{ .doc = "Changes, with half of the touches before and half after them:", .group = 4 },
 	{ "madvise", KEY_MADVISE, "HOW", 0,
-	  "none, populate_read, populate_write (before any touch) or dontneed[:N] (after all "
-	  "touches; then they are made again, N times in all; on an eager kernel that ends in SIGBUS)", 4 },
+	  "none, populate_read, populate_write, mlock (which is mlock(2); each of them before any "
+	  "touch) or dontneed[:N] (after all touches; then they are made again, N times in all; on an "
+	  "eager kernel that ends in SIGBUS)", 4 },
 	{ "fork", KEY_FORK, "WHEN", 0,
 	  "none, before-touch or half-touched: the child touches everything and exits", 4 },
 	{ "split", KEY_SPLIT, "mprotect|munmap", 0,
@@ -303,8 +304,8 @@ static void set_access(struct argp_state *state, struct options *o, const char *
 
 static void set_advice(struct argp_state *state, struct options *o, const char *text)
 {
-	static const char *const words[] = { "none", "populate_read", "populate_write", "dontneed",
-					     NULL };
+	static const char *const words[] = { "none", "populate_read", "populate_write", "mlock",
+					     "dontneed", NULL };
 
 	o->advice_times = 1;
 	o->advice = word_and_number(state, KEY_MADVISE, text, words, 1, MAX_TIMES,

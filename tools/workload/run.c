@@ -197,7 +197,7 @@ static void run_round(const struct options *o, struct map *map, uint64_t round)
 		report_ready(o, map, &set);
 	if (!round)
 		wait_for_file(o->wait_file);
-	if (o->advice == ADVICE_POPULATE_READ || o->advice == ADVICE_POPULATE_WRITE)
+	if (o->advice != ADVICE_NONE && o->advice != ADVICE_DONTNEED)
 		for (i = 0; i < set.nr; i++)
 			vma_populate(o, &set.vma[i]);
 	touch_range(o, &set, 0, split_at);

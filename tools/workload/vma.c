@@ -128,25 +128,39 @@ void vma_map(const struct options *o, struct map *map, struct vma_set *set, uint
 }
 
 /* madvise(MADV_POPULATE_*): a fault from the kernel for each page that is not there. */
+/* Has the kernel install all pages. */
+static void install(const struct options *o, const struct vma *v)
+{
+	bool writes = o->advice == ADVICE_POPULATE_WRITE;
+
+	if (o->advice == ADVICE_MLOCK) {
+		if (mlock(v->addr, v->pages * page_bytes))
+			die("mlock: %m");
+	} else if (madvise(v->addr, v->pages * page_bytes,
+			   writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)) {
+		die("madvise(MADV_POPULATE_%s): %m (needs Linux 5.14 and a mapping that allows it)",
+		    writes ? "WRITE" : "READ");
+	}
+}
+
+/* mlock() of a shared mapping reads (mm/gup.c, populate_vma_page_range()). */
 void vma_populate(const struct options *o, struct vma *v)
 {
+	enum origin origin = o->advice == ADVICE_MLOCK ? ORIGIN_KERNEL : ORIGIN_POPULATE;
 	bool writes = o->advice == ADVICE_POPULATE_WRITE;
 	uint64_t missing = 0, faults, i;
 
 	prefault_stack();
 	faults = thread_min_flt();
-	if (madvise(v->addr, v->pages * page_bytes,
-		    writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
-		die("madvise(MADV_POPULATE_%s): %m (needs Linux 5.14 and a mapping that allows it)",
-		    writes ? "WRITE" : "READ");
+	install(o, v);
 	v->min_flt += thread_min_flt() - faults;
 	for (i = 0; i < v->pages; i++) {
 		missing += !(v->page[i] & PAGE_PRESENT);
 		v->page[i] |= PAGE_PRESENT;
 	}
-	v->expect.by_origin[ORIGIN_POPULATE] += missing;
+	v->expect.by_origin[origin] += missing;
 	*(writes ? &v->expect.write : &v->expect.read) += missing;
-	v->origins |= 1U << ORIGIN_POPULATE;
+	v->origins |= 1U << origin;
 }
 
 void vma_drop_ptes(struct vma *v)
