@@ -78,18 +78,14 @@ static __always_inline void tell_batch(struct vma_entry *entry, struct vm_fault 
 				       __u64 elapsed)
 {
 	struct event_record *event = reserve_event();
-	__u32 flags = vmf->flags;
+	struct fault fault;
 
 	if (!event)
 		return;
-	fill_event(event, entry, vmf->pgoff);
+	describe(&fault, vmf, elapsed, false);
+	fill_fault_event(event, entry, &fault, vmf->pgoff, OUTCOME_INSTALLED);
 	event->header.state = EVENT_BATCH;
-	event->elapsed = elapsed;
 	event->pages = pages;
-	event->access = flags & FAULT_FLAG_WRITE ? ACCESS_WRITE : ACCESS_READ;
-	event->origin = origin_of(vmf, flags);
-	event->outcome = OUTCOME_INSTALLED;
-	event->pad = 0;
 	send_event(event);
 }
 
@@ -301,7 +297,7 @@ static __noinline bool newly_installed(struct vm_fault *vmf, struct batch_slot *
 
 static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 last, __u32 ret)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), elapsed = UNTIMED_EXIT_SEEN;
 	struct batch_slot *slot = batch_slot_of(vmf);
 	struct vm_area_struct *vma = vmf->vma;
 	struct vma_counts *counts;
@@ -332,11 +328,12 @@ static __always_inline int pages_exit(struct vm_fault *vmf, __u64 first, __u64 l
 		count(&counts->batches_declined);
 	else
 		dist_add(&counts->batch_pages, BATCH_SLOTS, pages);
-	if (pages && timed && slot->run.state == SLOT_ENTERED)
-		dist_add(&counts->batch_ns, NS_SLOTS, now - slot->run.start);
+	if (timed && slot->run.state == SLOT_ENTERED)
+		elapsed = now - slot->run.start;
+	if (pages && elapsed != UNTIMED_EXIT_SEEN)
+		dist_add(&counts->batch_ns, NS_SLOTS, elapsed);
 	if (events && pages)
-		tell_batch(entry, vmf, pages, timed && slot->run.state == SLOT_ENTERED ?
-					      now - slot->run.start : EVENT_UNTIMED);
+		tell_batch(entry, vmf, pages, elapsed);
 	if (mine)
 		slot->run.vmf = 0;
 	return 0;
