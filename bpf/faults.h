@@ -21,7 +21,6 @@
 struct fault_stats {
 	__u64 filtered;		/* faults that the filters left out */
 	__u64 table_full;	/* faults of VMAs that found no entry */
-	__u64 closed_late;	/* closed VMAs that found the ring full: late, not lost */
 	__u64 exit_missed;	/* faults whose exit was missed, but whose page was counted */
 	__u64 batches_unseen;	/* runs of .map_pages whose installed pages could not be told */
 	__u64 events_lost;	/* faults and batches that are counted, but have no event */

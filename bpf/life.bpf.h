@@ -130,7 +130,7 @@ static __always_inline int vma_opened(struct vm_area_struct *vma)
 	}
 	if (forked)
 		bpf_map_update_elem(&forked_mms, &mm, &nobody_yet, BPF_ANY);
-	make_entry(number_of(vma), forked ? VMA_FORKED : VMA_OPENED, 0);
+	make_entry(number_of(vma), forked ? VMA_FORKED : 0, 0);
 	return 0;
 }
 

@@ -34,7 +34,6 @@ enum vma_flags {
 	VMA_MMAP_SEEN = 1 << 0,		/* mmap() of it was seen: mmap_ns is valid */
 	VMA_MMAP_POPULATE = 1 << 1,	/* and it asked for MAP_POPULATE */
 	VMA_FORKED = 1 << 2,		/* made by fork: the PTEs are the parent's */
-	VMA_OPENED = 1 << 3,		/* made by a split or by mremap */
 };
 
 struct ns_dist {

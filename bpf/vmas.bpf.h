@@ -329,7 +329,7 @@ static const volatile struct vma_record empty_record = {
  */
 bool ending;
 
-bool table_was_full;	/* so VMAs without an entry may have lost faults */
+bool table_was_full;	/* entries or their keys: so VMAs without an entry may have lost faults */
 
 static __always_inline bool take_free_index(__u32 *index)
 {
@@ -393,7 +393,9 @@ __noinline __u32 make_entry(__u64 key, __u32 flags, __u64 mmap_ns)
 		return index;
 	}
 	give_back(entry, index);
-	if (result == EXISTED)
+	if (result == NO_ROOM)
+		table_was_full = true;
+	else
 		index = find_index(key);
 	return result == EXISTED && index != ENTRY_UNKNOWN ? index : ENTRY_NO_ROOM;
 }
@@ -493,8 +495,7 @@ __noinline int end_entry(__u64 vma, bool closes)
 	entry->key = 0;
 	entry->live_key = 0;
 	entry->mark = 0;
-	if (!ship_closed(entry, index, wakeup_flag()))
-		count(&cpu_stats()->closed_late);
+	ship_closed(entry, index, wakeup_flag());
 	return 0;
 }
 

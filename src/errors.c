@@ -152,16 +152,6 @@ static int look_at_lsm_bpf(const char *root)
 	return 0;
 }
 
-static int look_at_unprivileged_bpf(const char *root)
-{
-	char text[32];
-
-	if (read_text(root, "/proc/sys/kernel/unprivileged_bpf_disabled", text, sizeof(text)) < 0 ||
-	    text[0] < '0' || text[0] > '2')
-		return -1;
-	return text[0] - '0';
-}
-
 static bool look_at_user_namespace(const char *root)
 {
 	char name[512];
@@ -191,11 +181,9 @@ void ground_look_under(struct ground *ground, const char *root)
 		.cap_bpf = caps >> CAP_BPF & 1,
 		.cap_perfmon = caps >> CAP_PERFMON & 1,
 		.cap_sys_admin = caps >> CAP_SYS_ADMIN & 1,
-		.cap_sys_resource = caps >> CAP_SYS_RESOURCE & 1,
 		.lockdown = look_at_lockdown(root),
 		.lsm_bpf = look_at_lsm_bpf(root),
 		.btf = look_at_btf(root),
-		.unprivileged_bpf = look_at_unprivileged_bpf(root),
 	};
 }
 

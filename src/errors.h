@@ -19,11 +19,10 @@ const char *error_name(int error);
 struct ground {
 	bool root;		/* effective uid 0 in the initial user namespace's sense */
 	bool user_namespace;	/* in a child user namespace: no capability counts there */
-	bool cap_bpf, cap_perfmon, cap_sys_admin, cap_sys_resource;
+	bool cap_bpf, cap_perfmon, cap_sys_admin;
 	int lockdown;		/* 0 none, 1 integrity, 2 confidentiality, -1 not known */
 	int lsm_bpf;		/* the LSM "bpf" is on: 1, off: 0, -1 not known */
 	bool btf;		/* /sys/kernel/btf/vmlinux is readable */
-	int unprivileged_bpf;	/* kernel.unprivileged_bpf_disabled; -1 not known */
 	bool tracing_refused;	/* a minimal tracing program is refused (set by the caller) */
 	bool plain_bpf_loads;	/* while a socket filter loads (set by the caller) */
 };

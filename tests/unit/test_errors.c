@@ -27,16 +27,15 @@
 /* Root on a kernel where all should work. */
 static const struct ground good = {
 	.root = true, .cap_bpf = true, .cap_perfmon = true, .cap_sys_admin = true,
-	.cap_sys_resource = true, .lockdown = 0, .btf = true, .unprivileged_bpf = 2,
-	.plain_bpf_loads = true,
+	.lockdown = 0, .btf = true, .plain_bpf_loads = true,
 };
 
 static const struct ground user = {
-	.lockdown = -1, .btf = true, .unprivileged_bpf = 2,
+	.lockdown = -1, .btf = true,
 };
 
 static const struct ground user_namespace = {
-	.user_namespace = true, .lockdown = 0, .btf = true, .unprivileged_bpf = 2,
+	.user_namespace = true, .lockdown = 0, .btf = true,
 };
 
 static const struct ground capable_user = {
@@ -357,7 +356,6 @@ static int remove_tree(void **state)
 {
 	static const char *const names[] = {
 		"/proc/self/status", "/proc/self/ns/user", "/proc/self/ns", "/proc/self",
-		"/proc/sys/kernel/unprivileged_bpf_disabled", "/proc/sys/kernel", "/proc/sys",
 		"/proc", "/sys/kernel/security/lockdown", "/sys/kernel/security/lsm",
 		"/sys/kernel/security",
 		"/sys/kernel/btf/vmlinux", "/sys/kernel/btf", "/sys/kernel", "/sys", "",
@@ -381,10 +379,8 @@ static void test_ground_without_files(void **state)
 	ground_look_under(&ground, tree);
 	assert_int_equal(ground.root, geteuid() == 0);
 	assert_false(ground.user_namespace);
-	assert_false(ground.cap_bpf || ground.cap_perfmon || ground.cap_sys_admin ||
-		     ground.cap_sys_resource);
+	assert_false(ground.cap_bpf || ground.cap_perfmon || ground.cap_sys_admin);
 	assert_int_equal(ground.lockdown, -1);
-	assert_int_equal(ground.unprivileged_bpf, -1);
 	assert_false(ground.btf);
 	assert_false(ground.tracing_refused || ground.plain_bpf_loads);
 }
@@ -393,14 +389,13 @@ static void test_ground_capabilities(void **state)
 {
 	static const struct {
 		const char *mask;
-		bool bpf, perfmon, sys_admin, sys_resource;
+		bool bpf, perfmon, sys_admin;
 	} cases[] = {
-		{ "0000000000000000", false, false, false, false },
-		{ "000001ffffffffff", true, true, true, true },
-		{ "0000008000000000", true, false, false, false },	/* bit 39 */
-		{ "0000004000000000", false, true, false, false },	/* bit 38 */
-		{ "0000000000200000", false, false, true, false },	/* bit 21 */
-		{ "0000000001000000", false, false, false, true },	/* bit 24 */
+		{ "0000000000000000", false, false, false },
+		{ "000001ffffffffff", true, true, true },
+		{ "0000008000000000", true, false, false },	/* bit 39 */
+		{ "0000004000000000", false, true, false },	/* bit 38 */
+		{ "0000000000200000", false, false, true },	/* bit 21 */
 	};
 	struct ground ground;
 
@@ -411,7 +406,6 @@ static void test_ground_capabilities(void **state)
 		assert_int_equal(ground.cap_bpf, cases[i].bpf);
 		assert_int_equal(ground.cap_perfmon, cases[i].perfmon);
 		assert_int_equal(ground.cap_sys_admin, cases[i].sys_admin);
-		assert_int_equal(ground.cap_sys_resource, cases[i].sys_resource);
 	}
 }
 
@@ -473,20 +467,11 @@ static void test_ground_lsm_bpf(void **state)
 	}
 }
 
-static void test_ground_settings(void **state)
+static void test_ground_btf(void **state)
 {
-	static const struct {
-		const char *content;
-		int value;
-	} cases[] = { { "0\n", 0 }, { "1\n", 1 }, { "2\n", 2 }, { "", -1 }, { "x\n", -1 } };
 	struct ground ground;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		write_file("/proc/sys/kernel/unprivileged_bpf_disabled", cases[i].content);
-		ground_look_under(&ground, tree);
-		assert_int_equal(ground.unprivileged_bpf, cases[i].value);
-	}
 	write_file("/sys/kernel/btf/vmlinux", "");
 	ground_look_under(&ground, tree);
 	assert_true(ground.btf);
@@ -601,7 +586,7 @@ int main(void)
 						remove_tree),
 		cmocka_unit_test_setup_teardown(test_ground_lockdown, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_ground_lsm_bpf, make_tree, remove_tree),
-		cmocka_unit_test_setup_teardown(test_ground_settings, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(test_ground_btf, make_tree, remove_tree),
 		cmocka_unit_test(test_ground_tries_programs),
 		cmocka_unit_test(test_notices),
 		cmocka_unit_test(test_names_in_notices_move_no_cursor),

@@ -207,7 +207,7 @@ static void test_mmap_that_was_not_seen(void **state)
 	const struct vma_report *vma;
 
 	(void)state;
-	record.identity.flags = VMA_OPENED;
+	record.identity.flags = 0;
 	add(table, &record);
 	vma = only_total(table);
 	assert_true(!vma->mmap.seen && vma->mmap.ns == 0 && !vma->mmap.populate);
