@@ -68,6 +68,7 @@ int child_release(struct child *child)
 	/* end of file: the exec has closed it */
 	if (read(child->failure, &error, sizeof(error)) != sizeof(error))
 		error = 0;
+	close(child->failure);
 	return -error;
 }
 

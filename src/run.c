@@ -109,9 +109,11 @@ static int check_sink(struct run *run)
 static int take_records(void *context)
 {
 	struct run *run = context;
-	int error = run->ops->drain(run);
 
-	return error ? error : check_sink(run);
+	run->error = run->ops->drain(run);
+	if (!run->error)
+		run->error = check_sink(run);
+	return run->error;
 }
 
 static struct losses losses_since(const struct losses *now, const struct losses *before)
@@ -122,9 +124,7 @@ static struct losses losses_since(const struct losses *now, const struct losses 
 		.recursion = now->recursion - before->recursion,
 		.recursion_at_most = now->recursion_at_most &&
 				     now->recursion > before->recursion,
-		/* these can turn out to be seen: never below what was said */
-		.unseen_runs = now->unseen_runs > before->unseen_runs ?
-			now->unseen_runs - before->unseen_runs : 0,
+		.unseen_runs = now->unseen_runs - before->unseen_runs,
 		.events_lost = now->events_lost - before->events_lost,
 	};
 }
@@ -140,6 +140,9 @@ static void show_interval(struct run *run)
 	clock_gettime(CLOCK_REALTIME, &interval.time);
 	interval.seconds = seconds_between(&run->interval_began, &now);
 	run->ops->losses(run, &lost);
+	/* these can turn out to be seen: never below what was said */
+	if (lost.unseen_runs < run->lost_before.unseen_runs)
+		lost.unseen_runs = run->lost_before.unseen_runs;
 	interval.lost = losses_since(&lost, &run->lost_before);
 	run->interval_began = now;
 	run->lost_before = lost;
@@ -167,12 +170,13 @@ static void show_status(void *context)
 static int end_interval(void *context)
 {
 	struct run *run = context;
-	int error = run->ops->collect(run);
 
-	if (error)
-		return error;
+	run->error = run->ops->collect(run);
+	if (run->error)
+		return run->error;
 	show_interval(run);
-	return check_sink(run);
+	run->error = check_sink(run);
+	return run->error;
 }
 
 /* The first line comes before the command's own output. 0 or -errno. */
@@ -213,6 +217,8 @@ static enum loop_end trace(struct run *run)
 
 	status_begin(&run->status, options, run->out);
 	why = loop_run(&config);
+	if (why == END_FAILED)
+		run->error = -errno;
 	status_erase(&run->status);
 	return why;
 }
@@ -257,7 +263,7 @@ static int finish(struct run *run, enum loop_end why)
 	if (run->ops->tell)
 		run->ops->tell(run);
 	if (why == END_FAILED || why == END_CALLBACK) {
-		complain("tracing ended early: %s", strerror(errno));
+		complain("tracing ended early: %s", error_name(-run->error));
 		return EXIT_FAILURE;
 	}
 	return run->sink->failed && run->sink->error != EPIPE ? EXIT_FAILURE : EXIT_SUCCESS;

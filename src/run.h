@@ -60,6 +60,7 @@ struct run {
 	struct run_start start;
 	struct utsname kernel;
 	struct timespec began, interval_began;	/* CLOCK_MONOTONIC */
+	int error;		/* -errno that ended tracing early; 0: none */
 	struct losses lost_before;	/* at the last interval */
 };
 
