@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Differences between kernels and architectures, each behind one accessor:
- * what a task asked of the kernel, and the map behind a file.
+ * what a task asked of the kernel, its numbers, and the map behind a file.
  */
 #ifndef LAZYFAULT_COMPAT_BPF_H
 #define LAZYFAULT_COMPAT_BPF_H
@@ -70,6 +70,17 @@ static __always_inline bool last_fault_was_write(struct task_struct *task)
 #else
 #error "lazyfault: teach read_syscall() this architecture"
 #endif
+
+/*
+ * The number of a process in its PID namespace of that level, which is at most
+ * its own level (include/linux/pid.h).
+ */
+static __always_inline struct upid *upid_at(struct pid *pid, __u32 level)
+{
+	struct upid *first = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
+
+	return first + level;
+}
 
 /*
  * The map behind a VMA. Holds for every kind of map: bpf_map_mmap() is

@@ -516,6 +516,13 @@ int BPF_PROG(process_forked_twin, struct task_struct *child)
 	return child_comes(bpf_get_current_task_btf(), child);
 }
 
+SEC("?tp_btf/sched_process_free")
+int BPF_PROG(process_freed, struct task_struct *task)
+{
+	forget_process(task);
+	return 0;
+}
+
 /* ---- walking the table ---- */
 
 /*

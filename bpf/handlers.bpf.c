@@ -10,6 +10,8 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
+#include "compat.bpf.h"
+
 #define TYPES 3
 
 /* The loader's own mappings, by type; 0 where the type cannot be mapped. */
@@ -17,7 +19,8 @@ const volatile __u64 mapping_start[TYPES];
 
 /* Answers, read by the loader. */
 __u64 vm_ops[TYPES];
-__u32 pid_ns_level;
+__u32 pid_ns_level;	/* of the loader's PID namespace */
+__u64 pid_ns;		/* its address */
 __u32 own_tgid;	/* in the initial PID namespace */
 __u64 own_start;	/* ns, CLOCK_MONOTONIC */
 bool seen[TYPES];
@@ -41,6 +44,7 @@ int read_handlers(struct bpf_iter__task_vma *ctx)
 		own_tgid = task->tgid;
 		own_start = task->start_time;
 		pid_ns_level = task->thread_pid->level;
+		pid_ns = (__u64)BPF_CORE_READ(upid_at(task->thread_pid, pid_ns_level), ns);
 		ops = vma->vm_ops;
 		vm_ops[i] = (__u64)ops;
 		seen[i] = true;

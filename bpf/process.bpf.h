@@ -11,24 +11,41 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
+#include "compat.bpf.h"
+
 /* Set by the loader. */
 const volatile bool by_tgid;		/* only what traced_tgids names */
 const volatile bool by_descent;		/* children of the traced join them */
 const volatile bool by_cgroup;
 const volatile bool by_map;
 const volatile __u32 own_tgid;		/* the tracer, in the initial PID namespace */
-const volatile __u32 pid_ns_level;	/* the tracer's PID namespace */
+const volatile __u32 pid_ns_level;	/* of the tracer's PID namespace */
+const volatile __u64 pid_ns;		/* its address */
 
+/* Named, as the tracer's PID namespace numbers them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u8);
 } traced_tgids SEC(".maps");
 
+/*
+ * Their descendants, as the initial PID namespace numbers them, since that is
+ * what there still is to go by when one has ended.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);	/* its start_time */
+} followed_tgids SEC(".maps");
+
+bool followed_no_more;	/* a descendant found no room there: it is not traced */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u8);
 } traced_maps SEC(".maps");
@@ -47,9 +64,9 @@ static __always_inline __u32 visible_number(struct pid *pid)
 
 	if (!pid || BPF_CORE_READ(pid, level) < pid_ns_level)
 		return 0;
-	upid = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
-	upid += pid_ns_level;
-	return BPF_CORE_READ(upid, nr);
+	upid = upid_at(pid, pid_ns_level);
+	/* in another namespace of that level it is another process's number */
+	return (__u64)BPF_CORE_READ(upid, ns) == pid_ns ? BPF_CORE_READ(upid, nr) : 0;
 }
 
 static __always_inline __u32 visible_tgid(struct task_struct *task)
@@ -72,13 +89,19 @@ static __always_inline bool is_own(struct task_struct *task)
 	return (__u32)task->tgid == own_tgid;
 }
 
+static __always_inline bool is_traced(struct task_struct *task)
+{
+	__u32 visible = visible_tgid(task), tgid = task->tgid;
+
+	return bpf_map_lookup_elem(&traced_tgids, &visible) ||
+	       (by_descent && bpf_map_lookup_elem(&followed_tgids, &tgid));
+}
+
 static __always_inline bool tgid_passes(struct task_struct *task)
 {
-	__u32 tgid = visible_tgid(task);
-
 	if (is_own(task))
 		return false;
-	if (by_tgid && !bpf_map_lookup_elem(&traced_tgids, &tgid))
+	if (by_tgid && !is_traced(task))
 		return false;
 	return !by_cgroup || bpf_current_task_under_cgroup(&traced_cgroup, 0) == 1;
 }
@@ -93,18 +116,36 @@ static __always_inline bool map_passes(struct bpf_map *map)
 	return bpf_map_lookup_elem(&traced_maps, &id) != NULL;
 }
 
-/* A child of a traced process is traced, too. A thread is no child. */
+/*
+ * A child of a traced process is traced, too; a thread is no child. Whoever has
+ * a number now, another process that had it is gone.
+ */
 static __always_inline void follow_fork(struct task_struct *parent, struct task_struct *child)
 {
-	__u32 parent_tgid, child_tgid;
-	__u8 yes = 1;
+	__u32 visible, tgid = child->tgid;
+	__u64 start = child->start_time;
 
-	if (!by_descent || parent->tgid == child->tgid)
+	if (!by_tgid || parent->tgid == child->tgid)
 		return;
-	parent_tgid = visible_tgid(parent);
-	child_tgid = visible_tgid(child);
-	if (bpf_map_lookup_elem(&traced_tgids, &parent_tgid))
-		bpf_map_update_elem(&traced_tgids, &child_tgid, &yes, BPF_ANY);
+	visible = visible_tgid(child);
+	bpf_map_delete_elem(&traced_tgids, &visible);
+	if (!by_descent || !is_traced(parent))
+		bpf_map_delete_elem(&followed_tgids, &tgid);
+	else if (bpf_map_update_elem(&followed_tgids, &tgid, &start, BPF_ANY))
+		followed_no_more = true;
+}
+
+/* Its number may already be another descendant's. */
+static __always_inline void forget_process(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	__u64 *start;
+
+	if (task->pid != task->tgid)
+		return;
+	start = bpf_map_lookup_elem(&followed_tgids, &tgid);
+	if (start && *start == task->start_time)
+		bpf_map_delete_elem(&followed_tgids, &tgid);
 }
 
 #endif

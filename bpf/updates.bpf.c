@@ -820,4 +820,11 @@ int BPF_PROG(process_forked_twin, struct task_struct *child)
 	return 0;
 }
 
+SEC("?tp_btf/sched_process_free")
+int BPF_PROG(process_freed, struct task_struct *task)
+{
+	forget_process(task);
+	return 0;
+}
+
 char LICENSE[] SEC("license") = "GPL";

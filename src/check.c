@@ -167,8 +167,7 @@ static void look_at_updates(struct findings *findings, const struct handlers *ha
 	const struct targets everything = TARGETS_NONE;
 	const struct update_tracer_config config = {
 		.targets = &everything,
-		.own_tgid = handlers->own_tgid,
-		.pid_ns_level = handlers->pid_ns_level,
+		.handlers = handlers,
 	};
 	char message[DETAIL_BYTES];
 	struct update_tracer *tracer;

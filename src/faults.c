@@ -204,6 +204,8 @@ static void tell(struct run *run)
 {
 	struct faults *faults = run->report;
 
+	if (tracer_follows_no_more(faults->tracer))
+		tell_of_too_many_processes();
 	if (tracer_filtered(faults->tracer) && run->options->verbose)
 		notice("%llu faults were left out by the filters",
 		       (unsigned long long)tracer_filtered(faults->tracer));

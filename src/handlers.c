@@ -155,6 +155,7 @@ static int ask(struct handlers *handlers, const struct probe_mapping *mappings)
 		if (skeleton->bss->seen[type])
 			handlers->types[type].vm_ops = skeleton->bss->vm_ops[type];
 	handlers->pid_ns_level = skeleton->bss->pid_ns_level;
+	handlers->pid_ns = skeleton->bss->pid_ns;
 	handlers->own_tgid = skeleton->bss->own_tgid;
 	handlers->own_start = skeleton->bss->own_start;
 out:

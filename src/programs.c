@@ -106,6 +106,24 @@ uint64_t program_misses(const struct bpf_program *program)
 	return info.recursion_misses;
 }
 
+static uint32_t at_least_one(size_t count)
+{
+	return count ? (uint32_t)count : 1;
+}
+
+void filters_make_room(const struct filter_maps *filters, const struct targets *targets)
+{
+	bpf_map__set_max_entries(filters->tgids, at_least_one(targets->pid_count));
+	bpf_map__set_max_entries(filters->maps, at_least_one(targets->map_count));
+	bpf_map__set_max_entries(filters->followed, targets->descend ? FOLLOWED_PROCESSES : 1);
+}
+
+void tell_of_too_many_processes(void)
+{
+	notice("more than %d processes at a time: what was started beyond that is not traced",
+	       FOLLOWED_PROCESSES);
+}
+
 int filters_fill(const struct filter_maps *filters, const struct targets *targets)
 {
 	const __u32 zero = 0;

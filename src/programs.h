@@ -51,9 +51,17 @@ uint64_t program_misses(const struct bpf_program *program);
 
 /* The maps of process.bpf.h. */
 struct filter_maps {
-	struct bpf_map *tgids, *maps, *cgroup;
+	struct bpf_map *tgids, *followed, *maps, *cgroup;
 };
 
+/* So many descendants of a command are traced at a time. */
+#define FOLLOWED_PROCESSES 32768
+
+/* Says that more were started, and are not traced. */
+void tell_of_too_many_processes(void);
+
+/* Makes them, before they are loaded, as large as the targets need. */
+void filters_make_room(const struct filter_maps *filters, const struct targets *targets);
 /* Fills them with what the targets name. 0 or -errno. */
 int filters_fill(const struct filter_maps *filters, const struct targets *targets);
 

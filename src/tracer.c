@@ -152,10 +152,19 @@ static enum fault_way way_of(const struct faults_bpf *skeleton, const struct pla
 	return plan->timed ? WAY_EXACT : WAY_COUNTS;
 }
 
+static struct filter_maps filter_maps_of(const struct faults_bpf *skeleton)
+{
+	return (struct filter_maps){
+		skeleton->maps.traced_tgids, skeleton->maps.followed_tgids,
+		skeleton->maps.traced_maps, skeleton->maps.traced_cgroup,
+	};
+}
+
 static void set_constants(struct faults_bpf *skeleton, const struct tracer_config *config,
 			  const struct plan *plan)
 {
 	const struct handlers *handlers = config->handlers;
+	const struct filter_maps filters = filter_maps_of(skeleton);
 	uint32_t ring = config->ring_bytes ? config->ring_bytes : DEFAULT_RING_BYTES;
 	uint32_t buckets = config->max_vmas / 2;
 
@@ -177,6 +186,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 				    config->targets->map_count > 0;
 	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
 	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
+	skeleton->rodata->pid_ns = handlers->pid_ns;
 	skeleton->rodata->own_start = handlers->own_start ? handlers->own_start : UINT64_MAX;
 	skeleton->rodata->max_entries = config->max_vmas;
 	skeleton->rodata->bucket_mask = buckets - 1;
@@ -193,11 +203,13 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	bpf_map__set_max_entries(skeleton->maps.free_entries, config->max_vmas);
 	bpf_map__set_max_entries(skeleton->maps.vma_keys, buckets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
+	filters_make_room(&filters, config->targets);
 	set_up_events(skeleton, config);
 	skeleton->rodata->way = way_of(skeleton, plan);
 }
 
-#define USES 32
+/* At most all programs that there are. */
+#define USES (sizeof(((struct faults_bpf *)0)->progs) / sizeof(struct bpf_program *))
 
 static size_t add(struct program_use *uses, size_t count, struct bpf_program *program,
 		  struct bpf_link **link, const char *function, const char *what)
@@ -246,6 +258,8 @@ static size_t plan_uses(struct faults_bpf *skeleton, const struct handlers *hand
 	}
 	ADD(process_forked, NULL, "the PIDs of forked processes");
 	ADD(process_forked_twin, NULL, NULL);
+	if (skeleton->rodata->by_descent)
+		ADD(process_freed, NULL, NULL);
 	ADD(map_mmap_enter, NULL, "the time of mmap");
 	ADD(map_mmap_exit, NULL, "mmap calls");
 	ADD(map_mmap_exit_twin, NULL, NULL);
@@ -418,10 +432,7 @@ static int load(struct tracer *tracer, const struct start *start, struct program
 
 static int fill_and_open(struct tracer *tracer, const struct start *start)
 {
-	const struct filter_maps filters = {
-		tracer->skeleton->maps.traced_tgids, tracer->skeleton->maps.traced_maps,
-		tracer->skeleton->maps.traced_cgroup,
-	};
+	const struct filter_maps filters = filter_maps_of(tracer->skeleton);
 	int error = filters_fill(&filters, start->config->targets);
 
 	if (error)
@@ -808,6 +819,11 @@ void tracer_losses(struct tracer *tracer, struct losses *losses)
 	} else {
 		losses->recursion += exits;
 	}
+}
+
+bool tracer_follows_no_more(const struct tracer *tracer)
+{
+	return tracer->skeleton->bss->followed_no_more;
 }
 
 uint64_t tracer_filtered(struct tracer *tracer)

@@ -56,6 +56,8 @@ int tracer_progress(struct tracer *tracer, uint64_t *faults, uint64_t *installed
 void tracer_losses(struct tracer *tracer, struct losses *losses);
 /* Faults that the filters left out. */
 uint64_t tracer_filtered(struct tracer *tracer);
+/* Whether a process that a traced one started is not: there are more than FOLLOWED_PROCESSES. */
+bool tracer_follows_no_more(const struct tracer *tracer);
 /* Bytes of kernel memory in the tracer's maps. */
 uint64_t tracer_memory(const struct tracer *tracer);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "handlers.h"
 #include "run.h"
 #include "targets.h"
 #include "update_table.h"
@@ -22,7 +23,8 @@
 #include "updates.skel.h"
 
 #define DEFAULT_RING_BYTES (1 << 20)
-#define USES 16
+/* At most all programs that there are. */
+#define USES (sizeof(((struct updates_bpf *)0)->progs) / sizeof(struct bpf_program *))
 #define ORDER_TRIES 50
 #define ASK_TRIES 100
 #define ASK_PAUSE_US 20000
@@ -56,18 +58,30 @@ struct update_tracer {
 
 /* ---- start ---- */
 
+static struct filter_maps filter_maps_of(const struct updates_bpf *skeleton)
+{
+	return (struct filter_maps){
+		skeleton->maps.traced_tgids, skeleton->maps.followed_tgids,
+		skeleton->maps.traced_maps, skeleton->maps.traced_cgroup,
+	};
+}
+
 static void set_constants(struct updates_bpf *skeleton, const struct update_tracer_config *config)
 {
 	uint32_t ring = config->ring_bytes ? config->ring_bytes : DEFAULT_RING_BYTES;
+	const struct handlers *handlers = config->handlers;
 	const struct targets *targets = config->targets;
+	const struct filter_maps filters = filter_maps_of(skeleton);
 
 	skeleton->rodata->by_tgid = targets->pid_count > 0;
 	skeleton->rodata->by_descent = targets->descend;
 	skeleton->rodata->by_cgroup = targets->cgroup_fd >= 0;
 	skeleton->rodata->by_map = targets->map_count > 0;
-	skeleton->rodata->own_tgid = config->own_tgid ? config->own_tgid : (uint32_t)getpid();
-	skeleton->rodata->pid_ns_level = config->pid_ns_level;
+	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
+	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
+	skeleton->rodata->pid_ns = handlers->pid_ns;
 	skeleton->rodata->ring_half = ring / 2;
+	filters_make_room(&filters, targets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
 }
 
@@ -115,6 +129,8 @@ static size_t plan_uses(struct updates_bpf *skeleton, struct program_use *uses, 
 	ADD(expedited_exit_2, NULL);
 	ADD(process_forked, "processes that a traced one starts");
 	ADD(process_forked_twin, NULL);
+	if (skeleton->rodata->by_descent)
+		ADD(process_freed, NULL);
 	ADD(operation_enter, OPERATIONS_TIME);
 	ADD(operation_enter_2, NULL);
 	if (begun)
@@ -164,60 +180,65 @@ static int on_record(void *context, void *data, size_t bytes)
 	return 0;
 }
 
+/* One start: what it is to be, what is loaded for it, and where its failure is told. */
+struct start {
+	const struct update_tracer_config *config;
+	struct ground ground;
+	struct program_use uses[USES];
+	size_t count;
+	char *message;
+	size_t message_bytes;
+};
+
+static int give_up(const struct start *start, enum failed_step step, int error, const char *what)
+{
+	explain_failure(&start->ground, step, error, what, start->message, start->message_bytes);
+	return -error;
+}
+
 /* `begun`: with the LSM's program. */
-static int load(struct update_tracer *tracer, const struct update_tracer_config *config,
-		bool begun, struct program_use *uses, size_t *count, const struct ground *ground,
-		char *message)
+static int load(struct update_tracer *tracer, struct start *start, bool begun)
 {
 	struct updates_bpf *skeleton = updates_bpf__open();
 	int error;
 
 	tracer->skeleton = skeleton;
 	tracer->gaps.count = 0;
-	if (!skeleton) {
-		explain_failure(ground, STEP_OPEN, errno, "the update programs", message,
-				MESSAGE_BYTES);
-		return -EINVAL;
-	}
-	set_constants(skeleton, config);
-	*count = programs_keep_present(uses, plan_uses(skeleton, uses, begun), &tracer->gaps);
-	error = programs_select(uses, *count);
-	if (error) {
-		explain_failure(ground, STEP_BTF, -error, "the update programs", message,
-				MESSAGE_BYTES);
-		return error;
-	}
-	if (updates_bpf__load(skeleton)) {
-		error = errno;
-		explain_failure(ground, STEP_LOAD, error, "the update programs", message,
-				MESSAGE_BYTES);
-		return -error;
-	}
+	if (!skeleton)
+		return give_up(start, STEP_OPEN, errno, "the update programs");
+	set_constants(skeleton, start->config);
+	start->count = programs_keep_present(start->uses, plan_uses(skeleton, start->uses, begun),
+					     &tracer->gaps);
+	error = programs_select(start->uses, start->count);
+	if (error)
+		return give_up(start, STEP_BTF, -error, "the update programs");
+	if (updates_bpf__load(skeleton))
+		return give_up(start, STEP_LOAD, errno, "the update programs");
 	return 0;
 }
 
-static int fill_and_open(struct update_tracer *tracer, const struct update_tracer_config *config,
-			 const struct ground *ground, char *message, size_t message_bytes)
+/* The LSM's program only makes the losses more exact: it goes if the kernel refuses it. */
+static int load_what_can_be(struct update_tracer *tracer, struct start *start)
 {
-	const struct filter_maps filters = {
-		tracer->skeleton->maps.traced_tgids, tracer->skeleton->maps.traced_maps,
-		tracer->skeleton->maps.traced_cgroup,
-	};
-	int error = filters_fill(&filters, config->targets);
+	bool begun = lsm_programs_see_all();
+	int error = load(tracer, start, begun);
 
-	if (error) {
-		explain_failure(ground, STEP_MAP, -error, "the filters", message, message_bytes);
+	if (!error || !begun)
 		return error;
-	}
+	updates_bpf__destroy(tracer->skeleton);
+	return load(tracer, start, false);
+}
+
+static int fill_and_open(struct update_tracer *tracer, const struct start *start)
+{
+	const struct filter_maps filters = filter_maps_of(tracer->skeleton);
+	int error = filters_fill(&filters, start->config->targets);
+
+	if (error)
+		return give_up(start, STEP_MAP, -error, "the filters");
 	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->skeleton->maps.records), on_record,
 					tracer, NULL);
-	if (!tracer->ring) {
-		error = errno;
-		explain_failure(ground, STEP_RING, error, "the ring buffer", message,
-				message_bytes);
-		return -error;
-	}
-	return 0;
+	return tracer->ring ? 0 : give_up(start, STEP_RING, errno, "the ring buffer");
 }
 
 /* ---- asking the kernel ---- */
@@ -380,20 +401,6 @@ static const char *why_not(const struct program_gaps *gaps)
 	return "the hooks on bpf(2) are not attached";
 }
 
-/* The LSM's program only makes the losses more exact: it goes if the kernel refuses it. */
-static int load_what_can_be(struct update_tracer *tracer,
-			    const struct update_tracer_config *config, struct program_use *uses,
-			    size_t *count, const struct ground *ground, char *message)
-{
-	bool begun = lsm_programs_see_all();
-	int error = load(tracer, config, begun, uses, count, ground, message);
-
-	if (!error || !begun)
-		return error;
-	updates_bpf__destroy(tracer->skeleton);
-	return load(tracer, config, false, uses, count, ground, message);
-}
-
 static struct misses misses_now(const struct updates_bpf *skeleton)
 {
 	bool swapped = skeleton->bss->probe.first == 2;
@@ -406,25 +413,19 @@ static struct misses misses_now(const struct updates_bpf *skeleton)
 	};
 }
 
-static bool start(struct update_tracer *tracer, const struct update_tracer_config *config,
-		  char *message, size_t message_bytes)
+static bool attach(struct update_tracer *tracer, struct start *start)
 {
-	struct program_use uses[USES];
-	struct ground ground;
-	size_t count = 0;
-
-	ground_look(&ground);
-	ground_try_programs(&ground);
-	if (load_what_can_be(tracer, config, uses, &count, &ground, message) ||
-	    fill_and_open(tracer, config, &ground, message, message_bytes))
+	ground_look(&start->ground);
+	ground_try_programs(&start->ground);
+	if (load_what_can_be(tracer, start) || fill_and_open(tracer, start))
 		return false;
-	programs_attach(uses, count, &ground, &tracer->gaps);
+	programs_attach(start->uses, start->count, &start->ground, &tracer->gaps);
 	if (!tracer->skeleton->links.operation_enter || !tracer->skeleton->links.operation_exit) {
-		snprintf(message, message_bytes, "map-in-map updates cannot be traced: %s",
-			 why_not(&tracer->gaps));
+		snprintf(start->message, start->message_bytes,
+			 "map-in-map updates cannot be traced: %s", why_not(&tracer->gaps));
 		return false;
 	}
-	if (!ask_kernel(tracer, message, message_bytes))
+	if (!ask_kernel(tracer, start->message, start->message_bytes))
 		return false;
 	tracer->skeleton->bss->by_begun = tracer->skeleton->bss->probe.begun > 0;
 	tracer->before = misses_now(tracer->skeleton);
@@ -436,12 +437,15 @@ struct update_tracer *update_tracer_start(const struct update_tracer_config *con
 					  char *message, size_t message_bytes)
 {
 	struct update_tracer *tracer = calloc(1, sizeof(*tracer));
+	struct start start = {
+		.config = config, .message = message, .message_bytes = message_bytes,
+	};
 
 	if (!tracer) {
 		snprintf(message, message_bytes, "out of memory");
 		return NULL;
 	}
-	if (!start(tracer, config, message, message_bytes)) {
+	if (!attach(tracer, &start)) {
 		update_tracer_free(tracer);
 		return NULL;
 	}
@@ -538,9 +542,27 @@ uint64_t update_tracer_unseen_waits(const struct update_tracer *tracer)
 	       missed_by_both(skeleton->progs.expedited_exit, skeleton->progs.expedited_exit_2);
 }
 
+bool update_tracer_follows_no_more(const struct update_tracer *tracer)
+{
+	return tracer->skeleton->bss->followed_no_more;
+}
+
 /* ---- the end ---- */
 
 enum whereabouts { ELSEWHERE, IN_BPF, NOT_KNOWN };
+
+/* Whether a system call is bpf(2), of a 32-bit program, too. */
+static bool is_bpf(long number)
+{
+#if defined(__x86_64__)
+	if (number == 357 || number == (SYS_bpf | 1 << 30 /* x32 */))
+		return true;
+#elif defined(__aarch64__)
+	if (number == 386)
+		return true;
+#endif
+	return number == SYS_bpf;
+}
 
 /* Where a thread is, which is done with what it has begun unless it is in bpf(2). */
 static enum whereabouts where_is(uint32_t thread)
@@ -563,7 +585,7 @@ static enum whereabouts where_is(uint32_t thread)
 		if (!read)	/* it has just gone, or is not ours to look at */
 			return NOT_KNOWN;
 		if (strcmp(call, "running"))
-			return strtol(call, NULL, 10) == SYS_bpf ? IN_BPF : ELSEWHERE;
+			return is_bpf(strtol(call, NULL, 10)) ? IN_BPF : ELSEWHERE;
 		nanosleep(&moment, NULL);
 	}
 	return ELSEWHERE;

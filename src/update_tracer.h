@@ -13,14 +13,14 @@
 #include "model.h"
 #include "programs.h"
 
+struct handlers;
 struct targets;
 struct update_table;
 struct update_tracer;
 
 struct update_tracer_config {
 	const struct targets *targets;
-	uint32_t own_tgid;	/* in the initial PID namespace */
-	uint32_t pid_ns_level;	/* of the tracer */
+	const struct handlers *handlers;
 	uint32_t ring_bytes;	/* 0: the default */
 };
 
@@ -34,6 +34,8 @@ const struct program_gaps *update_tracer_gaps(const struct update_tracer *tracer
 /* How the tracer's own updates waited; the knobs are not in it. */
 void update_tracer_waits(const struct update_tracer *tracer, struct rcu_state *rcu);
 
+/* Whether a process that a traced one started is not: there are more than FOLLOWED_PROCESSES. */
+bool update_tracer_follows_no_more(const struct update_tracer *tracer);
 /* Whether each operation is seen to begin, so that losses are exact; else they are at most so many. */
 bool update_tracer_sees_all(const struct update_tracer *tracer);
 

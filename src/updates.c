@@ -30,15 +30,14 @@ struct updates {
 static int attach(struct run *run, char *message)
 {
 	struct updates *updates = run->report;
-	struct update_tracer_config config = {
+	const struct update_tracer_config config = {
 		.targets = &run->targets,
+		.handlers = &updates->handlers,
 		.ring_bytes = run->options->ring_bytes,
 	};
 	const struct program_gaps *gaps;
 
 	handlers_find(&updates->handlers);
-	config.own_tgid = updates->handlers.own_tgid;
-	config.pid_ns_level = updates->handlers.pid_ns_level;
 	updates->tracer = update_tracer_start(&config, message, MESSAGE_BYTES);
 	if (!updates->tracer)
 		return -EPERM;
@@ -153,6 +152,8 @@ static void tell(struct run *run)
 	struct updates *updates = run->report;
 	uint64_t unseen = update_tracer_unseen_waits(updates->tracer);
 
+	if (update_tracer_follows_no_more(updates->tracer))
+		tell_of_too_many_processes();
 	if (unseen)
 		notice("missed waits, of any process: up to %llu; waiting may be more than is shown",
 		       (unsigned long long)unseen);

@@ -101,4 +101,24 @@ message=$(lazyfault -p 999999 2>&1)
 is $? 1 "-p of no process: status 1"
 like "$message" "999999" "-p of no process: it is named"
 kill $(jobs -p) 2>/dev/null
+# A descendant's number that has passed to a process of somebody else.
+cat >"$work/command" <<-'END'
+workload --pages 10 --quiet >"$1/descendant.json"
+touch "$1/ended"
+until [ -e "$1/passed" ]; do sleep 0.1; done
+workload --pages 20 --quiet
+END
+rm -f "$work/ended" "$work/passed"
+lazyfault -j -o "$work/command.run" -- sh "$work/command" "$work" >/dev/null &
+tracer=$!
+await test -e "$work/ended"
+descendant=$(jq -r 'select(.type == "ready") | .pid' "$work/descendant.json")
+echo $((descendant - 1)) >/proc/sys/kernel/ns_last_pid
+workload --pages 33 --quiet >/dev/null &
+is $! "$descendant" "a number is used again: it is"
+wait $!
+touch "$work/passed"
+wait $tracer
+is "$(jq -sc '[.[] | select(.type == "vma" and .span == "total") | .pages] | sort' "$work/command.run")" "[10,20]" \
+	"a number is used again: the other process is not traced"
 finish

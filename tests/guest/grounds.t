@@ -40,15 +40,28 @@ if [ -e /proc/self/ns/pid ]; then
 	echo $? >"$1/status"
 	kill $target
 	END
+	# the same number in another namespace of that level is another process's
+	cat >"$work/beside" <<-'END'
+	mount -t proc proc /proc
+	workload --hold --pages 50 --wait-file "$1/go" <"$1/stdin" >"$1/beside.json" &
+	wait
+	END
 	rm -f "$work"/*.jsonl
 	mkfifo "$work/stdin"
 	exec 3<>"$work/stdin"
+	unshare -p -f -m sh "$work/beside" "$work" &
+	beside=$!
+	await grep -q ready "$work/beside.json"
 	unshare -p -f -m sh "$work/inside" "$work"
+	await grep -q holding "$work/beside.json"
+	kill -KILL $beside
 	is "$(cat "$work/status")" 0 "-p in a PID namespace: status 0"
 	inside=$(jq -r 'select(.type == "ready") | .pid' "$work/w.json")
 	expected=$(array_is_lazy && echo "[[$inside,100]]" || echo "[]")
 	is "$(jq -sc '[.[] | select(.type == "vma" and .span == "total") | [.pid, .faults.total]]' "$work/run.jsonl")" \
 		"$expected" "-p in a PID namespace: as numbered inside"
+	is "$(jq -r 'select(.type == "ready") | .pid' "$work/beside.json")" "$inside" \
+		"-p in a PID namespace: another namespace has that number, too"
 	exec 3>&-
 else
 	skip "this kernel has no PID namespaces" "-p in a PID namespace"
