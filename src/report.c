@@ -427,6 +427,18 @@ static void add_missing_update(void *context, const struct update_report *update
 		add_update_total(report, update);
 }
 
+/* The totals of the rows that have none. False, with the report's error: they are not whole. */
+static bool add_missing(struct report *report)
+{
+	int error = rows_each(report->rows, add_missing_total, report);
+
+	if (!error)
+		error = update_sums_each(report->update_sums, add_missing_update, report);
+	if (error)
+		report->error = -error;
+	return !report->error;
+}
+
 /* Says what can be said at the end: the sum of what came. */
 static void summarize(struct report *report)
 {
@@ -438,8 +450,8 @@ static void summarize(struct report *report)
 	else
 		notice("%s: there is no summary: tracing was killed, still goes on, or the file is "
 		       "cut off; the totals are of what it has", report->name);
-	rows_each(report->rows, add_missing_total, report);
-	update_sums_each(report->update_sums, add_missing_update, report);
+	if (!add_missing(report))
+		return;
 	if (report->start.updates || (report->any_update && !report->verdict.vmas))
 		update_verdict_text(&report->update_verdict, verdict, sizeof(verdict));
 	else

@@ -202,14 +202,14 @@ static int by_row(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-void rows_each(struct rows *rows, void (*fn)(void *context, const struct vma_report *vma),
-	       void *context)
+int rows_each(struct rows *rows, void (*fn)(void *context, const struct vma_report *vma),
+	      void *context)
 {
 	struct entry **sorted = calloc(rows->count + 1, sizeof(*sorted));
 	size_t count = 0;
 
 	if (!sorted)
-		return;
+		return -ENOMEM;
 	for (size_t i = 0; i < rows->slot_count; i++)
 		for (struct entry *entry = rows->slots[i]; entry; entry = entry->next)
 			sorted[count++] = entry;
@@ -222,4 +222,5 @@ void rows_each(struct rows *rows, void (*fn)(void *context, const struct vma_rep
 		fn(context, &sum);
 	}
 	free(sorted);
+	return 0;
 }

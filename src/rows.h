@@ -27,8 +27,8 @@ int rows_take(struct rows *rows, struct vma_report *vma, bool row_known);
 /* The sum of the intervals of vma's row since its beginning; false: there are none. */
 bool rows_sum(struct rows *rows, const struct vma_report *vma, struct vma_report *sum);
 
-/* Hands out the sums as totals, in order of row. */
-void rows_each(struct rows *rows, void (*fn)(void *context, const struct vma_report *vma),
-	       void *context);
+/* Hands out the sums as totals, in order of row. 0; or -ENOMEM, and none was handed out. */
+int rows_each(struct rows *rows, void (*fn)(void *context, const struct vma_report *vma),
+	      void *context);
 
 #endif

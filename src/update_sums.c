@@ -145,15 +145,15 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-void update_sums_each(struct update_sums *sums,
-		      void (*fn)(void *context, const struct update_report *update),
-		      void *context)
+int update_sums_each(struct update_sums *sums,
+		     void (*fn)(void *context, const struct update_report *update),
+		     void *context)
 {
 	struct walk walk = { .sums = calloc(sums->count + 1, sizeof(*walk.sums)) };
 	struct update_report report;
 
 	if (!walk.sums)
-		return;
+		return -ENOMEM;
 	twalk_r(sums->tree, note, &walk);
 	qsort(walk.sums, walk.count, sizeof(*walk.sums), by_number);
 	for (size_t i = 0; i < walk.count; i++) {
@@ -162,4 +162,5 @@ void update_sums_each(struct update_sums *sums,
 		fn(context, &report);
 	}
 	free(walk.sums);
+	return 0;
 }

@@ -16,9 +16,9 @@ void update_sums_free(struct update_sums *sums);	/* NULL is fine */
 /* Adds an interval up; a total makes the row's intervals forgotten. 0 or -ENOMEM. */
 int update_sums_take(struct update_sums *sums, const struct update_report *update);
 
-/* Hands out the sums as totals, in order of first appearance. */
-void update_sums_each(struct update_sums *sums,
-		      void (*fn)(void *context, const struct update_report *update),
-		      void *context);
+/* Hands out the sums as totals, in order of first appearance. 0; or -ENOMEM, and none was. */
+int update_sums_each(struct update_sums *sums,
+		     void (*fn)(void *context, const struct update_report *update),
+		     void *context);
 
 #endif
