@@ -32,7 +32,7 @@ struct capture {
 struct reading {
 	struct capture *capture;
 	char *why;
-	bool refused;
+	bool refused, no_memory;
 };
 
 /* An object within a record, and its name for messages. */
@@ -457,7 +457,9 @@ static void read_scope(struct reading *reading, struct node record, struct run_s
 		return;
 	free(capture->scope);
 	capture->scope = malloc(bytes);
-	if (!capture->scope || !parse_hex(hex, capture->scope, bytes))
+	if (!capture->scope)
+		reading->no_memory = true;
+	else if (!parse_hex(hex, capture->scope, bytes))
 		refuse(reading, "scope_hex is not in hexadecimal");
 	else
 		start->scope = capture->scope;
@@ -780,11 +782,34 @@ static size_t digits_at(const char *text, size_t length)
 struct look {
 	bool too_large;		/* such a number stands anywhere but in a string or behind a point */
 	size_t keys;		/* of all objects */
+	size_t room;		/* bytes that the parser takes for it, at most */
 };
+
+/*
+ * What the parser allocates for a mark of JSON, with what it keeps meanwhile:
+ * an object has a table of 16 keys from the start, an array one of 32 values;
+ * tables are doubled, and the old one is there until the new one is filled.
+ */
+static size_t room_of(char mark)
+{
+	switch (mark) {
+	case '{':
+		return 1280;
+	case '[':
+		return 640;
+	case ':':
+		return 512;
+	case ',':
+		return 192;
+	default:
+		return 0;
+	}
+}
 
 static struct look look_at(const char *line, size_t length)
 {
-	struct look look = { .keys = 0 };
+	/* its text, once as values and twice while they are read; and what the heap grows by */
+	struct look look = { .room = 4 * length + (2 << 20) };
 	bool in_string = false;
 
 	for (size_t i = 0; i < length; i++) {
@@ -793,6 +818,7 @@ static struct look look_at(const char *line, size_t length)
 		if (count && (!i || line[i - 1] != '.') && is_too_large(line + i, count))
 			look.too_large = true;
 		look.keys += !in_string && line[i] == ':';
+		look.room += in_string ? 0 : room_of(line[i]);
 		if (count)
 			i += count - 1;
 		else if (in_string && line[i] == '\\')
@@ -820,7 +846,21 @@ static size_t count_keys(struct json_object *value)
 	return count;
 }
 
-/* The line as JSON; NULL, with 0, -EINVAL or -ENODATA in *error. */
+/*
+ * Whether there is so much memory. The parser does not tell when it finds
+ * none: it leaves out what it was about to keep, or, up to json-c 0.16, crashes.
+ */
+static bool has_room(size_t bytes)
+{
+	/* volatile: else compilers take it that there is */
+	void *volatile room = malloc(bytes);
+	bool found = room;
+
+	free(room);
+	return found;
+}
+
+/* The line as JSON; NULL, with 0, -EINVAL, -ENODATA or -ENOMEM in *error. */
 static struct json_object *parse_line(struct capture *capture, const char *line, size_t length,
 				      char *why, int *error)
 {
@@ -839,11 +879,17 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 			 UINT64_MAX);
 		return NULL;
 	}
+	if (!has_room(look.room)) {
+		*error = -ENOMEM;
+		return NULL;
+	}
 	json_tokener_reset(tokener);
 	object = json_tokener_parse_ex(tokener, line, (int)length);
 	state = json_tokener_get_error(tokener);
-	if (state == json_tokener_success && count_keys(object) == look.keys)
+	if (state == json_tokener_success && count_keys(object) == look.keys) {
+		*error = 0;
 		return object;
+	}
 	json_object_put(object);
 	if (state == json_tokener_success) {
 		snprintf(why, CAPTURE_WHY_BYTES, "it has a key twice in one object");
@@ -867,9 +913,11 @@ int capture_read(struct capture *capture, const char *line, size_t length,
 	memset(record, 0, sizeof(*record));
 	why[0] = '\0';
 	object = parse_line(capture, line, length, why, &error);
-	if (!object && why[0])
+	if (error)
 		return error;
 	read_record(&reading, object, record);
 	json_object_put(object);
+	if (reading.no_memory)
+		return -ENOMEM;
 	return reading.refused ? -EINVAL : 0;
 }

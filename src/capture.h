@@ -42,8 +42,8 @@ void capture_free(struct capture *capture);
 
 /*
  * Reads one line. 0; or -EINVAL, with what is wrong with it in why; -ENODATA
- * where the JSON ends before it is complete. For a record of a type that is
- * not known, why is its name. Strings in the record are valid until the
+ * where the JSON ends before it is complete; -ENOMEM. For a record of a type
+ * that is not known, why is its name. Strings in the record are valid until the
  * capture is freed. Of a second start record nothing but its kind is read.
  */
 int capture_read(struct capture *capture, const char *line, size_t length,

@@ -346,7 +346,9 @@ static void take_line(struct report *report, const struct line *line)
 		return;
 	}
 	error = capture_read(report->capture, line->text, line->length, &record, why);
-	if (error && !line->ended)
+	if (error == -ENOMEM)
+		report->error = ENOMEM;
+	else if (error && !line->ended)
 		notice("%s: it is cut off in line %" PRIu64, report->name, report->line);
 	else if (error)
 		refuse_line(report, "%s", why);

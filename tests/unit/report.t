@@ -115,6 +115,28 @@ run "$scratch/damaged"
 result $? 'lines that are damaged or of a newer version are named, and all else is read' \
 	"status $status: $errors"
 
+# Memory that runs out while a line is read is no fault of the line. Each of these takes far more
+# than its bytes: that of many objects, of many arrays, and of one object with many keys.
+for items in '{},' '[],' keys; do
+	awk -v items="$items" 'BEGIN {
+		printf "{\"type\":\"later\",\"is\":["
+		for (i = 0; i < 60000; i++)
+			printf items == "keys" ? "%s\"%x\":0" : items, i ? "," : "{", i
+		print items == "keys" ? "}]}" : "0]}"
+	}' >"$scratch/line"
+	sed "2r $scratch/line" "$capture" >"$scratch/large"
+	told=
+	for kilobytes in 8000 12000 16000 24000 32000 48000 400000; do
+		status=0
+		(ulimit -v "$kilobytes" && exec "$program" report "$scratch/large") \
+			>"$scratch/out" 2>"$scratch/err" || status=$?
+		told+="$kilobytes: status $status: $(<"$scratch/err")"$'\n'
+	done
+	[[ $told == *'8000: status 1: lazyfault: '*': Cannot allocate memory'* ]] &&
+		[[ $told == *'400000: status 0: '*'1 record of types'* && $told != *'line 3 is'* ]] && true
+	result $? "memory that runs out in a line of many $items is told as that" "$told"
+done
+
 # On a terminal the bars are of blocks, but nothing is coloured, whatever is asked for.
 for colour in NO_COLOR CLICOLOR_FORCE; do
 	try env "$colour=1" TERM=xterm-256color LC_ALL=C.UTF-8 \

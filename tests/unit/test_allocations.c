@@ -163,6 +163,8 @@ static void each_allocation_fails(struct options options, uint64_t at_least)
 		if (status) {
 			assert_int_equal(status, 1);
 			assert_non_null(strstr(err.bytes, "memory"));
+			/* and the capture is not blamed */
+			assert_null(strstr(err.bytes, "left out"));
 		} else if (!is_whole(&whole, &err, &expected, &expected_err)) {
 			fail_msg("allocation %llu fails: another report, and status 0:\n%s",
 				 (unsigned long long)fail, err.bytes);
@@ -234,7 +236,8 @@ static void test_updates_without_totals(void **state)
 	static const char text[] =
 		"{\"type\":\"start\",\"version\":\"1\",\"kernel\":\"7.3.4\",\"counting\":\"exact\","
 		"\"arch\":\"x86_64\",\"page_bytes\":4096,\"fault_around_bytes\":65536,"
-		"\"modes\":{},\"handlers\":{},\"report\":\"updates\"}\n"
+		"\"modes\":{},\"handlers\":{},\"report\":\"updates\","
+		"\"scope\":\"\",\"scope_hex\":\"ff\"}\n"
 		"{\"type\":\"update\",\"span\":\"interval\",\"pid\":1,\"comm\":\"a\","
 		"\"map\":{\"id\":9,\"name\":\"outer\",\"type\":\"array_of_maps\"},"
 		"\"calls\":1,\"failed\":1,\"ns\":{\"count\":1,\"sum\":5,\"min\":5,\"max\":5,"
