@@ -860,6 +860,19 @@ static bool has_room(size_t bytes)
 	return found;
 }
 
+/*
+ * Whether the line was right as far as it goes. Of a character that is cut
+ * within its bytes the parser says that it is wrong, once it has come to the end.
+ */
+static bool is_cut(struct json_tokener *tokener, size_t length)
+{
+	enum json_tokener_error state = json_tokener_get_error(tokener);
+
+	return state == json_tokener_continue ||
+	       (state == json_tokener_error_parse_utf8_string &&
+		json_tokener_get_parse_end(tokener) == length);
+}
+
 /* The line as JSON; NULL, with 0, -EINVAL, -ENODATA or -ENOMEM in *error. */
 static struct json_object *parse_line(struct capture *capture, const char *line, size_t length,
 				      char *why, int *error)
@@ -867,7 +880,6 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 	struct json_tokener *tokener = capture->tokener;
 	struct look look = look_at(line, length);
 	struct json_object *object;
-	enum json_tokener_error state;
 
 	*error = -EINVAL;
 	if (memchr(line, '\0', length)) {
@@ -885,22 +897,20 @@ static struct json_object *parse_line(struct capture *capture, const char *line,
 	}
 	json_tokener_reset(tokener);
 	object = json_tokener_parse_ex(tokener, line, (int)length);
-	state = json_tokener_get_error(tokener);
-	if (state == json_tokener_success && count_keys(object) == look.keys) {
-		*error = 0;
-		return object;
-	}
-	json_object_put(object);
-	if (state == json_tokener_success) {
-		snprintf(why, CAPTURE_WHY_BYTES, "it has a key twice in one object");
+	if (json_tokener_get_error(tokener) != json_tokener_success) {
+		*error = is_cut(tokener, length) ? -ENODATA : -EINVAL;
+		snprintf(why, CAPTURE_WHY_BYTES, "%s", *error == -ENODATA ?
+			 "it ends before it is complete" :
+			 json_tokener_error_desc(json_tokener_get_error(tokener)));
 		return NULL;
 	}
-	if (state == json_tokener_continue)
-		*error = -ENODATA;
-	snprintf(why, CAPTURE_WHY_BYTES, "%s",
-		 state == json_tokener_continue ? "it ends before it is complete"
-						: json_tokener_error_desc(state));
-	return NULL;
+	if (count_keys(object) != look.keys) {
+		snprintf(why, CAPTURE_WHY_BYTES, "it has a key twice in one object");
+		json_object_put(object);
+		return NULL;
+	}
+	*error = 0;
+	return object;
 }
 
 int capture_read(struct capture *capture, const char *line, size_t length,

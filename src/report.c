@@ -348,7 +348,7 @@ static void take_line(struct report *report, const struct line *line)
 	error = capture_read(report->capture, line->text, line->length, &record, why);
 	if (error == -ENOMEM)
 		report->error = ENOMEM;
-	else if (error && !line->ended)
+	else if (error == -ENODATA && !line->ended)
 		notice("%s: it is cut off in line %" PRIu64, report->name, report->line);
 	else if (error)
 		refuse_line(report, "%s", why);

@@ -824,6 +824,40 @@ static void test_cut_anywhere(void **state)
 	free(capture);
 }
 
+/* A last line that lacks its newline, and ends after its first `bytes` bytes (0: as a whole). */
+static void assert_last_line(const char *last, size_t bytes, const char *expected)
+{
+	char *capture = long_capture();
+	size_t length = lines_length(capture, 3);
+	struct outcome outcome;
+
+	bytes = bytes ? bytes : strlen(last);
+	capture = realloc(capture, length + bytes);
+	assert_non_null(capture);
+	memcpy(capture + length, last, bytes);
+	outcome = report_text(capture, length + bytes);
+	assert_int_equal(outcome.status, 0);
+	assert_contains(outcome.err, expected);
+	free_outcome(&outcome);
+	free(capture);
+}
+
+static void test_whole_last_line_is_not_cut_off(void **state)
+{
+	static const char named[] = "{\"type\":\"\xd1\x81\xd0\xbb\"}";
+
+	(void)state;
+	assert_last_line("{\"type\":\"interval\",\"seconds\":1.0}", 0,
+			 "line 4 is left out: there is no faults");
+	assert_last_line("{\"type\":\"interval\",\"seconds\":1.0}}", 0,
+			 "line 4 is left out: unexpected character");
+	assert_last_line("{\"type\":\"\xd1}", 0, "line 4 is left out: invalid utf-8 string");
+	assert_last_line("{\"type\":\"interval\",\"seconds\":1.0", 0, "it is cut off in line 4");
+	/* at each byte of its characters */
+	for (size_t bytes = 9; bytes < sizeof(named) - 2; bytes++)
+		assert_last_line(named, bytes, "it is cut off in line 4");
+}
+
 static void test_bytes_changed_anywhere(void **state)
 {
 	char *capture = long_capture();
@@ -1404,6 +1438,7 @@ int main(void)
 		cmocka_unit_test(test_random_runs),
 		cmocka_unit_test(test_totals_of_a_cut_capture_are_its_intervals),
 		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_whole_last_line_is_not_cut_off),
 		cmocka_unit_test(test_bytes_changed_anywhere),
 		cmocka_unit_test(test_numbers_are_strict),
 		cmocka_unit_test(test_other_lines_are_refused),
