@@ -60,6 +60,7 @@ struct openmetrics {
 	bool per_process;
 	struct series **series;		/* [0] is for those beyond SERIES_MAX */
 	size_t count;
+	bool any_rest;			/* there are such */
 	uint32_t slots[SLOTS];		/* by map and process; 0: free */
 	struct run_sums intervals, shown;
 	struct run_start start;
@@ -161,8 +162,10 @@ static struct series *find_series(struct openmetrics *metrics, const struct vma_
 				return series;
 			continue;
 		}
-		if (metrics->count > SERIES_MAX)
+		if (metrics->count > SERIES_MAX) {
+			metrics->any_rest = true;
 			return metrics->series[0];
+		}
 		series = new_series(metrics);
 		if (!series)
 			return NULL;
@@ -230,7 +233,7 @@ static void put_labels(const struct openmetrics *metrics, FILE *out, const struc
 /* The series that there are: that for the rest only if there is any. */
 static size_t first_series(const struct openmetrics *metrics)
 {
-	return metrics->count > SERIES_MAX ? 0 : 1;
+	return metrics->any_rest ? 0 : 1;
 }
 
 static void put_faults(const struct openmetrics *metrics, FILE *out)

@@ -267,6 +267,27 @@ static void test_series_are_bounded(void **state)
 	sink_free(sink);
 }
 
+/* As many series as there is room for: no rest, of which zeros would be told. */
+static void test_no_rest_where_all_have_room(void **state)
+{
+	struct summary_report summary = { .seconds = 1 };
+	struct vma_report vma = sample_vma(64);
+
+	(void)state;
+	sample_touch(&vma, 0, 1, true, 100);
+	for (uint32_t maps = 4096; maps <= 4097; maps++) {
+		struct sink *sink = open_metrics(false);
+		const char *rest;
+
+		for (uint32_t map = 1; map <= maps; map++)
+			put_total(sink, &vma, 1, map);
+		sink->ops->summary(sink, &summary);
+		rest = strstr(read_metrics(), "map_id=\"other\"");
+		assert_true(maps == 4096 ? !rest : rest != NULL);
+		sink_free(sink);
+	}
+}
+
 static void test_labels_of_any_bytes(void **state)
 {
 	struct summary_report summary = { .seconds = 1 };
@@ -480,6 +501,7 @@ int main(void)
 		cmocka_unit_test(test_intervals_add_up_and_nothing_goes_back),
 		cmocka_unit_test(test_processes_apart_only_if_asked),
 		cmocka_unit_test(test_series_are_bounded),
+		cmocka_unit_test(test_no_rest_where_all_have_room),
 		cmocka_unit_test(test_labels_of_any_bytes),
 		cmocka_unit_test(test_without_times_there_are_no_durations),
 		cmocka_unit_test(test_access_that_is_not_known),
