@@ -572,9 +572,11 @@ static void put_ground(const struct html *html, FILE *out)
 						: "size not known");
 	put_fact(out, "Fault-around", start->fault_around_bytes
 		 ? draw_bytes(text, start->fault_around_bytes) : "not known");
-	put_fact(out, "Counting", !run_is_known(start) ? "not known"
-		 : start->exact ? "exact (where page tables are written)"
-				: "light (at the handlers only)");
+	/* of updates there is one way, and the losses say whether they are exact */
+	if (!start->updates)
+		put_fact(out, "Counting", !run_is_known(start) ? "not known"
+			 : start->exact ? "exact (where page tables are written)"
+					: "light (at the handlers only)");
 	if (!start->timed)
 		put_fact(out, "Times", "none were taken");
 	if (start->time.tv_sec) {

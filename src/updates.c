@@ -59,6 +59,7 @@ static void describe(struct run *run)
 
 	start->timed = true;
 	start->updates = true;
+	start->exact = update_tracer_sees_all(updates->tracer);
 	handlers_describe(&updates->handlers, start->types);
 	rcu_look(&start->rcu);
 	update_tracer_waits(updates->tracer, &start->rcu);

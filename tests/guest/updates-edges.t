@@ -42,6 +42,8 @@ is "$(jqs 'map(.type) | [.[0], .[-1], (map(select(. == "start" or . == "summary"
 	"start summary 2" "start comes first, summary last"
 is "$(jqs '.[0] | keys_unsorted | join(" ")' | cut -d ' ' -f 1-10)" \
 	"type version kernel counting arch page_bytes fault_around_bytes time modes handlers" "start: its keys"
+is "$(jqs '.[0].counting == (if .[-1].recursion_at_most then "light" else "exact" end)')" true \
+	"start: counting is exact where losses are"
 
 # ---- captures ----
 

@@ -242,6 +242,7 @@ static void test_updates(void **state)
 	struct written written;
 
 	(void)state;
+	start.updates = true;
 	open_page(&written, 0, NULL);
 	written.sink->ops->start(written.sink, &start);
 	dist_add(&update.ns, 15000000);
@@ -253,6 +254,8 @@ static void test_updates(void **state)
 	assert_contains(written.text, "<td class=\"n\">93 %</td><td class=\"wide\">expedited</td>");
 	assert_contains(written.text, "Waiting for a grace period: average 14.0 ms");
 	assert_null(strstr(written.text, "No mapping"));
+	/* no hook where page tables are written */
+	assert_null(strstr(written.text, "Counting</dt>"));
 	close_page(&written);
 }
 
