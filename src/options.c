@@ -182,7 +182,7 @@ static const struct option_entry entries[] = {
 	  .doc = "Print the time before each interval" },
 	{ 'n', "top", "N", FOR_PRINTING, GROUP_SHOWING, take_number,
 	  FIELD(top), 1, NUMBER_LIMIT,
-	  .doc = "Print the first N rows of each text report (default: all)" },
+	  .doc = "Print the first N rows of each text report, and the others as one sum" },
 	{ 's', "sort", "KEY", FOR_PRINTING, GROUP_SHOWING, take_sort_key,
 	  .doc = "Order of the rows in a text report" },
 	{ 'j', "json", NULL, FOR_ALL, GROUP_SHOWING, take_flag, FIELD(json),
@@ -199,7 +199,7 @@ static const struct option_entry entries[] = {
 	  FIELD(per_process),
 	  .doc = "Keep the metrics of each process apart, not only of each map" },
 	{ 'q', "quiet", NULL, FOR_PRINTING, GROUP_SHOWING, take_flag, FIELD(quiet),
-	  .doc = "No header and no notices" },
+	  .doc = "No header, no notices and no status line" },
 	{ 'v', "verbose", NULL, FOR_ALL, GROUP_SHOWING, take_flag, FIELD(verbose),
 	  .doc = "Say more, libbpf's log included" },
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "held.h"
 #include "options.h"
 #include "sink.h"
 
@@ -262,6 +263,40 @@ static void read_items(const char *page, const char *from, const char *macro,
 	}
 }
 
+/* Those that one record has must stand in its own list, whatever others have of the same name. */
+static void test_every_key_of_a_vma_is_described_there(void **state)
+{
+	struct paths described = { .count = 0 }, printed = { .count = 0 };
+	char *text = print_records(), *line = strstr(text, "{\"type\":\"vma\"");
+	struct json_object *record;
+
+	assert_non_null(line);
+	line[strcspn(line, "\n")] = '\0';
+	record = json_tokener_parse(line);
+	assert_non_null(record);
+	json_object_object_foreach(record, key, member) {
+		(void)member;
+		add_path(&printed, key);
+	}
+	json_object_put(record);
+	free(text);
+	read_items(*state, "\n.Cm vma\nrecord:\n", "Va", &described);
+	for (size_t i = 0; i < printed.count; i++)
+		if (!has_path(&described, printed.items[i]) && strcmp(printed.items[i], "type"))
+			fail_msg("the list of vma records has no '.It Va %s'", printed.items[i]);
+}
+
+/* Of what is printed no further the page says so, with the program's own number. */
+static void test_rows_that_are_printed_at_most(void **state)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "not given, these are the first %d; JSON", HELD_MAX);
+	assert_contains(*state, text);
+	snprintf(text, sizeof(text), "(beyond the first\n%d they are counted", HELD_MAX);
+	assert_contains(*state, text);
+}
+
 static void assert_keys_described(const char *page, const char *from, const char *const *keys)
 {
 	struct paths described = { .count = 0 };
@@ -284,6 +319,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_key_is_described),
+		cmocka_unit_test(test_every_key_of_a_vma_is_described_there),
+		cmocka_unit_test(test_rows_that_are_printed_at_most),
 		cmocka_unit_test(test_every_description_has_its_key),
 		cmocka_unit_test(test_sort_keys_are_described_in_order),
 	};

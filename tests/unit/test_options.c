@@ -873,6 +873,7 @@ static void test_help_lists_the_table(void **state)
 	assert_contains(outcome.out, "Usage: lazyfault [OPTION...] [INTERVAL [COUNT]]\n");
 	assert_contains(outcome.out, "-- COMMAND [ARG...]\n");
 	assert_contains(outcome.out, "\n  check ");
+	assert_contains(outcome.out, "No header, no notices and no status line\n");
 	for (size_t i = 0; vma_sort_keys[i]; i++)
 		assert_contains(outcome.out, vma_sort_keys[i]);
 	run(&outcome, LINE("updates", "--help"));
