@@ -236,24 +236,6 @@ static bool has_letter(const struct option_entry *entry)
 	return entry->key < KEY_LIGHT;
 }
 
-size_t options_list(enum command command, struct option_name *names, size_t capacity)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < ENTRIES; i++) {
-		if (!(entries[i].commands & 1u << command))
-			continue;
-		if (count < capacity)
-			names[count] = (struct option_name) {
-				.letter = has_letter(&entries[i]) ? (char)entries[i].key : '\0',
-				.name = entries[i].name,
-				.arg = entries[i].arg,
-			};
-		count++;
-	}
-	return count;
-}
-
 /* Errors. None of these return. */
 
 static void usage_failure(const struct parse *parse, const char *format, ...)

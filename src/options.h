@@ -61,18 +61,6 @@ void options_parse(struct options *options, int argc, char **argv);
 void options_free(struct options *options);
 
 /*
- * What the table says of the options of a command: for the tests that hold
- * help and man page against it. Fills up to capacity, returns how many there are.
- */
-struct option_name {
-	char letter;		/* 0: none */
-	const char *name;
-	const char *arg;	/* NULL: takes no value */
-};
-
-size_t options_list(enum command command, struct option_name *names, size_t capacity);
-
-/*
  * Parsers, exposed for tests: the whole text must be a value in range.
  * 0, or -EINVAL (not a number), -ERANGE (out of range).
  */

@@ -34,7 +34,7 @@ void update_table_each_total(struct update_table *table, update_report_fn fn, vo
  */
 size_t update_table_each_evicted(struct update_table *table, update_report_fn interval,
 				 update_report_fn total, void *context);
-/* Rows to keep, UPDATE_TABLE_MAX unless set. */
+/* Rows to keep. Tests set fewer: eviction with its corner cases, in runs that end. */
 #define UPDATE_TABLE_MAX 4096
 void update_table_limit(struct update_table *table, size_t limit);
 

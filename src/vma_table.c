@@ -38,7 +38,7 @@ struct vma_table {
 	size_t slot_count;		/* a power of two */
 	size_t gone_count, gone_limit;
 	uint64_t gone_last;		/* the newest `gone` given */
-	uint64_t seen, mended;
+	uint64_t seen;
 	uint64_t evicted_faults, evicted_pages;	/* for the sums of the next interval */
 };
 
@@ -78,11 +78,6 @@ void vma_table_free(struct vma_table *table)
 void vma_table_limit_gone(struct vma_table *table, size_t limit)
 {
 	table->gone_limit = limit;
-}
-
-uint64_t vma_table_mended(const struct vma_table *table)
-{
-	return table->mended;
 }
 
 uint64_t vma_table_count(const struct vma_table *table)
@@ -357,7 +352,6 @@ static int settle(struct vma_table *table, const struct vma_record *record, uint
 	if (table->timed)
 		mend(&state->counts);
 	bound_failed(&state->counts, &reported->counts);
-	table->mended += torn;
 	return 0;
 }
 

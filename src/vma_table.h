@@ -53,12 +53,10 @@ void vma_table_each_total(struct vma_table *table, vma_report_fn fn, void *conte
  */
 size_t vma_table_each_evicted(struct vma_table *table, vma_report_fn interval,
 			      vma_report_fn total, void *context);
-/* Gone rows to keep, VMA_TABLE_GONE_MAX unless set. */
+/* Gone rows to keep. Tests set fewer: eviction with its corner cases, in runs that end. */
 #define VMA_TABLE_GONE_MAX 32768
 void vma_table_limit_gone(struct vma_table *table, size_t limit);
 
-/* Last snapshots that were taken in mid-fault and had to be mended. */
-uint64_t vma_table_mended(const struct vma_table *table);
 /* VMAs ever seen. */
 uint64_t vma_table_count(const struct vma_table *table);
 
