@@ -17,15 +17,15 @@
 
 /* Deeper than any record is: bucket, buckets, distribution, record. */
 enum { DEPTH_MAX = 16 };
-/* Map types that a capture may name besides our own. */
-enum { TYPES_MAX = 32, TYPE_BYTES = 32 };
+/* Words of which there are few, kept once each: map types, waits, origins and outcomes. */
+enum { WORDS_MAX = 32, WORD_BYTES = 32 };
 
 struct capture {
 	struct json_tokener *tokener;
 	struct json_object *start, *summary;	/* hold their records' strings */
 	char *scope;				/* from its bytes */
-	char types[TYPES_MAX][TYPE_BYTES];
-	unsigned int type_count;
+	char words[WORDS_MAX][WORD_BYTES];
+	unsigned int word_count;
 };
 
 /* One record being read: what was refused first. */
@@ -300,19 +300,19 @@ static void comm_of(struct reading *reading, struct node node, char comm[MODEL_C
 }
 
 /* A copy that lives as long as the capture; of very many different ones "other". */
-static const char *keep_type(struct capture *capture, const char *type)
+static const char *keep_word(struct capture *capture, const char *word)
 {
 	unsigned int i;
 
-	for (i = 0; i < capture->type_count; i++) {
-		if (!strncmp(capture->types[i], type, TYPE_BYTES - 1))
-			return capture->types[i];
+	for (i = 0; i < capture->word_count; i++) {
+		if (!strncmp(capture->words[i], word, WORD_BYTES - 1))
+			return capture->words[i];
 	}
-	if (i == TYPES_MAX)
+	if (i == WORDS_MAX)
 		return "other";
-	snprintf(capture->types[i], TYPE_BYTES, "%s", type);
-	capture->type_count++;
-	return capture->types[i];
+	snprintf(capture->words[i], WORD_BYTES, "%s", word);
+	capture->word_count++;
+	return capture->words[i];
 }
 
 static void map_of(struct reading *reading, struct node record, struct map_identity *map)
@@ -323,7 +323,7 @@ static void map_of(struct reading *reading, struct node record, struct map_ident
 
 	map->id = (uint32_t)number_to(reading, node, "id", MUST, UINT32_MAX);
 	snprintf(map->name, sizeof(map->name), "%s", name ? name : "");
-	map->type = type ? keep_type(reading->capture, type) : NULL;
+	map->type = type ? keep_word(reading->capture, type) : NULL;
 }
 
 static enum span span_of(struct reading *reading, struct node node)
@@ -614,7 +614,7 @@ static const char *word_of(struct reading *reading, struct node record, const ch
 {
 	const char *word = string(reading, record, key, need);
 
-	return word ? keep_type(reading->capture, word) : NULL;
+	return word ? keep_word(reading->capture, word) : NULL;
 }
 
 static void read_update(struct reading *reading, struct node record, struct capture_record *out)
