@@ -269,7 +269,7 @@ static void put_counters(const struct openmetrics *metrics, FILE *out)
 {
 	static const struct counter counters[] = {
 		{ "lazyfault_failed_faults_total",
-		  "Faults for which the handler gave no page: a signal or an errno.",
+		  "Faults for which the handler gave no page.",
 		  offsetof(struct sums, failed) },
 		{ "lazyfault_raced_runs_total",
 		  "Runs of the fault handler that came second for a page; no faults.",
