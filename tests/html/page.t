@@ -75,18 +75,26 @@ jq -c 'if .comm then .comm = "<img src=x onerror=alert(1)>"[0:15] else . end
 check hostile "$scratch/hostile.jsonl" \
 	'["<img src=x oner", "\"><b>&amp;\\x1b[2J", "</title><style>*{display:none}</style>", "7.3 <script src=//x>"]' 1
 
-# Long: very many intervals and VMAs, the longest names, the largest numbers.
+# Long: very many intervals and VMAs, the longest names, the largest numbers. It adds up, or it
+# would be left out.
 jq -cn --slurpfile all "$capture" '
+	def scaled($n): .faults |= (map_values(0) | .total = $n | .read = $n | .user = $n)
+		| .installed_pages = $n | .where.installed |= (map(0) | .[0] = $n)
+		| .fault_ns |= (.count = $n | .sum = $n * 300
+				| .buckets = [{from: 256, to: 511, count: $n}] | .min = 256 | .max = 511);
 	($all | map(select(.type == "vma" and .span == "total"))) as $vmas
 	| ($all | map(select(.type == "interval")))[0] as $interval
 	| $all[0],
-	  (range(2000) | $interval * {faults: (. * 7919 % 1000), time: "2026-11-30T1\(. / 600 | floor):\(10 + . / 40 % 50 | floor):00.000000Z"}),
+	  (range(2000) as $i | ($i * 7919 % 1000) as $faults
+	   | ($vmas[0] | .span = "interval" | .row = 1000 | scaled($faults) | del(.verdict, .where)),
+	     ($interval * {faults: $faults, installed_pages: $faults,
+			   time: "2026-11-30T1\($i / 600 | floor):\(10 + $i / 40 % 50 | floor):00.000000Z"})),
 	  (range(600) as $i | $vmas[$i % ($vmas | length)]
 	   * {row: (1000 + $i), pid: (4194304 - $i), comm: "WWWWWWWWWWWWWWW",
 	      map: {id: 2147483647, name: "MMMMMMMMMMMMMMM", type: "array"}}
-	   | .faults.total = 99999999999 - $i),
+	   | scaled(999999999 - $i)),
 	  ($all | map(select(.type == "summary"))[0]
-	   | .faults = 999999999999 | .installed_pages = 999999999999 | .vmas = 600)' >"$scratch/long.jsonl"
+	   | .faults = (999999999 * 600 - 599 * 300) | .installed_pages = .faults | .vmas = 600)' >"$scratch/long.jsonl"
 check long "$scratch/long.jsonl" '["WWWWWWWWWWWWWWW", "And 100 more VMAs"]' 1
 bytes=$(stat -c %s "$scratch/long.html")
 ((bytes < 2000000)) && true
