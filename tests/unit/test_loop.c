@@ -393,6 +393,8 @@ int main(void)
 		cmocka_unit_test(test_a_second_signal_does_not_wait_for_a_command),
 	};
 
+	/* also if the tests themselves run under nohup */
+	signal(SIGHUP, SIG_DFL);
 	if (loop_block_signals())
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
