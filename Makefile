@@ -161,7 +161,12 @@ HOST_TESTS := $(wildcard tests/unit/*.t tests/man/*.t tests/completion/*.t)
 .PHONY: check
 check:
 	$(Q)tools/setup build check vm bench
+	$(Q)$(MAKE) -j"$$(nproc)" check-programs
 	$(Q)$(MAKE) check-unit check-guest
+
+# What make check runs, built in one go.
+.PHONY: check-programs
+check-programs: $(BUILD)/lazyfault $(GUEST_PROGRAMS) $(UNIT_TESTS)
 
 # A locale whose decimal point is a comma: no number may change in it.
 COMMA_LOCALE := $(BUILD)/locale/de_DE.UTF-8

@@ -37,7 +37,7 @@ fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
 .PHONY: check-fuzz
 check-fuzz:
 	$(Q)tools/setup build check
-	$(Q)$(MAKE) fuzz-targets
+	$(Q)$(MAKE) -j"$$(nproc)" fuzz-targets
 	$(Q)FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' $(PROVE) $(PROVE_FLAGS) tests/fuzz/fuzz.t
 
 -include $(wildcard $(FUZZ)/*.d $(FUZZ)/src/*.d)
