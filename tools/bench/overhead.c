@@ -44,9 +44,9 @@ struct settings {
 	char **command;
 };
 
-/* Instructions of one fault or call: those of the pass that says most, and the median. */
+/* Instructions of one fault or call. */
 struct cost {
-	double usual, median;
+	double least, median;
 };
 
 static size_t page_bytes;
@@ -166,10 +166,10 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The least of many passes is the one that nothing came between. */
-static struct cost cost_of(double *passes)
+static struct cost cost_of(double *passes, size_t count)
 {
-	qsort(passes, PASSES, sizeof(*passes), by_value);
-	return (struct cost){ passes[0], passes[PASSES / 2] };
+	qsort(passes, count, sizeof(*passes), by_value);
+	return (struct cost){ passes[0], passes[count / 2] };
 }
 
 static __attribute__((noreturn)) void die_of_faults(uint64_t faults, uint64_t expected)
@@ -199,7 +199,7 @@ static struct cost measure_alone(char *start, size_t step)
 			die_of_faults(faults, PAGES / step);
 		passes[pass] = (double)(after - before) / faults;
 	}
-	return cost_of(passes);
+	return cost_of(passes, PASSES);
 }
 
 /* Calls of bpf(2) that look up or set the element of an array of one. */
@@ -224,7 +224,7 @@ static struct cost measure_calls(enum bpf_cmd command)
 			passes[pass] = (double)(now_ns() - before) / PAGES;
 	}
 	close((int)attributes.map_fd);
-	return cost_of(passes);
+	return cost_of(passes, PASSES);
 }
 
 struct crowd {
@@ -238,6 +238,7 @@ struct member {
 	struct crowd *crowd;
 	unsigned int number;
 	pthread_t thread;
+	uint64_t ns;		/* that its share took, in the pass that is over */
 };
 
 static void *run_member(void *argument)
@@ -246,48 +247,48 @@ static void *run_member(void *argument)
 	struct crowd *crowd = member->crowd;
 
 	for (;;) {
+		uint64_t before;
+
 		pthread_barrier_wait(&crowd->begin);
 		if (crowd->done)
 			return NULL;
+		before = now_ns();
 		touch(crowd->start + member->number * crowd->share * page_bytes, crowd->share, 1);
+		member->ns = now_ns() - before;
 		pthread_barrier_wait(&crowd->end);
 	}
 }
 
-/* Threads at once, each with its share of the pages: a pass is as long as that of one. */
+/*
+ * Threads at once, each with its share of the pages. Each takes its own time, as
+ * that of all depends on how often they take turns, which is chance.
+ */
 static struct cost measure_crowd(char *start, unsigned int threads)
 {
 	struct crowd crowd = { .start = start, .share = PAGES / threads };
-	size_t pages = threads * crowd.share;
-	struct cost cost;
+	static double shares[PASSES * MAX_THREADS];
 	struct member members[MAX_THREADS];
-	double passes[PASSES];
+	size_t count = 0;
 
 	pthread_barrier_init(&crowd.begin, NULL, threads + 1);
 	pthread_barrier_init(&crowd.end, NULL, threads + 1);
 	for (unsigned int i = 0; i < threads; i++) {
-		members[i] = (struct member){ &crowd, i, 0 };
+		members[i] = (struct member){ .crowd = &crowd, .number = i };
 		if (pthread_create(&members[i].thread, NULL, run_member, &members[i]))
 			die("pthread_create");
 	}
 	for (int pass = -1; pass < PASSES; pass++) {
-		uint64_t before;
-
-		zap(start, pages);
-		before = now_ns();
+		zap(start, threads * crowd.share);
 		pthread_barrier_wait(&crowd.begin);
 		pthread_barrier_wait(&crowd.end);
-		if (pass >= 0)
-			passes[pass] = (double)(now_ns() - before) / pages;
+		for (unsigned int i = 0; pass >= 0 && i < threads; i++)
+			shares[count++] = (double)members[i].ns / crowd.share;
 	}
 	crowd.done = true;
 	pthread_barrier_wait(&crowd.begin);
 	for (unsigned int i = 0; i < threads; i++)
 		pthread_join(members[i].thread, NULL);
-	cost = cost_of(passes);
-	/* how often they take turns differs, and the least of it is chance */
-	cost.usual = cost.median;
-	return cost;
+	return cost_of(shares, count);
 }
 
 /* ---- a process that has nothing to do with BPF maps ---- */
@@ -520,8 +521,8 @@ static void print_row(const struct settings *settings, enum kind kind, struct co
 	printf("{\"type\":\"row\",\"name\":\"%s\",\"measure\":\"%s\",\"vmas\":%u,\"threads\":%u,"
 	       "\"without\":%.2f,\"with\":%.2f,\"added\":%.2f,\"added_median\":%.2f,\"passes\":%d,"
 	       "\"touches\":%llu,\"start_ns\":%llu,\"stop_ns\":%llu}\n",
-	       settings->name, kind_names[kind], settings->vmas, settings->threads, before.usual,
-	       with.usual, with.usual - before.usual, with.median - before.median, PASSES,
+	       settings->name, kind_names[kind], settings->vmas, settings->threads, before.least,
+	       with.least, with.least - before.least, with.median - before.median, PASSES,
 	       (unsigned long long)touches, (unsigned long long)child->start_ns,
 	       (unsigned long long)child->stop_ns);
 }
