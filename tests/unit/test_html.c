@@ -161,7 +161,9 @@ static void test_nothing_seen(void **state)
 static void test_losses_are_told_first_and_last(void **state)
 {
 	struct run_start start = sample_start(MODE_LAZY);
-	struct summary_report summary = { .lost = { 3, 4, 5, 6, false }, .verdict = "v" };
+	struct summary_report summary = { .verdict = "v", .lost = {
+		.ring_full = 3, .vma_table_full = 4, .recursion = 5, .unseen_runs = 6,
+	} };
 	struct written written;
 
 	(void)state;
