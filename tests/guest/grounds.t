@@ -33,6 +33,8 @@ if [ -e /proc/self/ns/pid ]; then
 	lazyfault -j -o "$1/run.jsonl" -p $target 2>"$1/stderr" &
 	tracer=$!
 	until grep -q start "$1/run.jsonl" 2>/dev/null; do sleep 0.1; kill -0 $tracer || break; done
+	touch "$1/go-beside"
+	until grep -q holding "$1/beside.json"; do sleep 0.1; done
 	touch "$1/go"
 	until grep -q holding "$1/w.json"; do sleep 0.1; done
 	kill -INT $tracer
@@ -40,10 +42,12 @@ if [ -e /proc/self/ns/pid ]; then
 	echo $? >"$1/status"
 	kill $target
 	END
-	# the same number in another namespace of that level is another process's
+	# the same number in another namespace of that level is another process's. It touches
+	# first: at once, a task preempted in a program would have the other's runs skipped, as
+	# PREEMPT_RT allows
 	cat >"$work/beside" <<-'END'
 	mount -t proc proc /proc
-	workload --hold --pages 50 --wait-file "$1/go" <"$1/stdin" >"$1/beside.json" &
+	workload --hold --pages 50 --wait-file "$1/go-beside" <"$1/stdin" >"$1/beside.json" &
 	wait
 	END
 	rm -f "$work"/*.jsonl
@@ -53,7 +57,6 @@ if [ -e /proc/self/ns/pid ]; then
 	beside=$!
 	await grep -q ready "$work/beside.json"
 	unshare -p -f -m sh "$work/inside" "$work"
-	await grep -q holding "$work/beside.json"
 	kill -KILL $beside
 	is "$(cat "$work/status")" 0 "-p in a PID namespace: status 0"
 	inside=$(jq -r 'select(.type == "ready") | .pid' "$work/w.json")
