@@ -63,7 +63,7 @@ static __always_inline int handler_enter(__u64 *ctx)
 
 	__u8 chosen = way;
 
-	if ((chosen == WAY_FILTERS || (chosen == WAY_ANY && filters)) && is_left_out(vmf->vma))
+	if ((chosen == WAY_FILTERS || (chosen == WAY_ANY && filters.any)) && is_left_out(vmf->vma))
 		return 0;
 	slot = slot_of(vmf);
 	return slot->vmf ? enter_used(vmf) : note_start(slot, vmf);
@@ -166,7 +166,7 @@ static __always_inline int choose_exit(__u64 *ctx)
 		return handler_exit(ctx, true);
 	if (chosen == WAY_LIGHT)
 		return handler_exit(ctx, false);
-	return exit_any_way(ctx, chosen == WAY_FILTERS || (chosen == WAY_ANY && filters));
+	return exit_any_way(ctx, chosen == WAY_FILTERS || (chosen == WAY_ANY && filters.any));
 }
 
 SEC("?fentry")
@@ -349,7 +349,7 @@ static __always_inline int installed_any_way(__u64 *ctx)
 		return installed_around(ctx);
 	if (batches && !vmf->page)
 		return installed_around(ctx);
-	if (filters)
+	if (filters.any)
 		return installed_filtered(ctx);
 	return timed ? installed_timed(ctx) : installed_untimed(ctx);
 }

@@ -7,6 +7,8 @@
 #include <linux/types.h>
 #endif
 
+#include "process.h"
+
 #define BUCKET_WAYS 8
 #define HINTS_SHIFT 15		/* twice as many as VMAs by default */
 #define LEFT_OUT_SHIFT 13

@@ -56,7 +56,7 @@ static __always_inline void map_mmapped(struct vm_area_struct *vma, __u32 flags,
 
 	retire(vma, false);
 	if (!tgid_passes(task) || !map_passes(map_of_vma(vma))) {
-		if (!by_cgroup)
+		if (!filters.by_cgroup)
 			insert_key(number_of(vma), ENTRY_FILTERED);
 		return;
 	}
@@ -122,9 +122,9 @@ static __always_inline int vma_opened(struct vm_area_struct *vma)
 		return 0;
 	retire(vma, false);
 	/* with -p a child is another process, and not named */
-	if (!tgid_passes(task) || (forked && by_tgid && !by_descent) ||
+	if (!tgid_passes(task) || (forked && filters.by_tgid && !filters.by_descent) ||
 	    !map_passes(map_of_vma(vma))) {
-		if (!by_cgroup)
+		if (!filters.by_cgroup)
 			insert_key(number_of(vma), ENTRY_FILTERED);
 		return 0;
 	}

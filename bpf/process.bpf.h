@@ -12,15 +12,9 @@
 #include <bpf/bpf_core_read.h>
 
 #include "compat.bpf.h"
+#include "process.h"
 
-/* Set by the loader. */
-const volatile bool by_tgid;		/* only what traced_tgids names */
-const volatile bool by_descent;		/* children of the traced join them */
-const volatile bool by_cgroup;
-const volatile bool by_map;
-const volatile __u32 own_tgid;		/* the tracer, in the initial PID namespace */
-const volatile __u32 pid_ns_level;	/* of the tracer's PID namespace */
-const volatile __u64 pid_ns;		/* its address */
+const volatile struct filters filters;	/* set by the loader */
 
 /* Named, as the tracer's PID namespace numbers them. */
 struct {
@@ -62,23 +56,23 @@ static __always_inline __u32 visible_number(struct pid *pid)
 {
 	struct upid *upid;
 
-	if (!pid || BPF_CORE_READ(pid, level) < pid_ns_level)
+	if (!pid || BPF_CORE_READ(pid, level) < filters.pid_ns_level)
 		return 0;
-	upid = upid_at(pid, pid_ns_level);
+	upid = upid_at(pid, filters.pid_ns_level);
 	/* in another namespace of that level it is another process's number */
-	return (__u64)BPF_CORE_READ(upid, ns) == pid_ns ? BPF_CORE_READ(upid, nr) : 0;
+	return (__u64)BPF_CORE_READ(upid, ns) == filters.pid_ns ? BPF_CORE_READ(upid, nr) : 0;
 }
 
 static __always_inline __u32 visible_tgid(struct task_struct *task)
 {
-	if (!pid_ns_level)
+	if (!filters.pid_ns_level)
 		return task->tgid;
 	return visible_number(BPF_CORE_READ(task, group_leader, thread_pid));
 }
 
 static __always_inline __u32 visible_tid(struct task_struct *task)
 {
-	if (!pid_ns_level)
+	if (!filters.pid_ns_level)
 		return task->pid;
 	return visible_number(BPF_CORE_READ(task, thread_pid));
 }
@@ -86,7 +80,7 @@ static __always_inline __u32 visible_tid(struct task_struct *task)
 /* The tracer's own .bss, .data and .rodata are mmapable arrays, too. */
 static __always_inline bool is_own(struct task_struct *task)
 {
-	return (__u32)task->tgid == own_tgid;
+	return (__u32)task->tgid == filters.own_tgid;
 }
 
 static __always_inline bool is_traced(struct task_struct *task)
@@ -94,23 +88,23 @@ static __always_inline bool is_traced(struct task_struct *task)
 	__u32 visible = visible_tgid(task), tgid = task->tgid;
 
 	return bpf_map_lookup_elem(&traced_tgids, &visible) ||
-	       (by_descent && bpf_map_lookup_elem(&followed_tgids, &tgid));
+	       (filters.by_descent && bpf_map_lookup_elem(&followed_tgids, &tgid));
 }
 
 static __always_inline bool tgid_passes(struct task_struct *task)
 {
 	if (is_own(task))
 		return false;
-	if (by_tgid && !is_traced(task))
+	if (filters.by_tgid && !is_traced(task))
 		return false;
-	return !by_cgroup || bpf_current_task_under_cgroup(&traced_cgroup, 0) == 1;
+	return !filters.by_cgroup || bpf_current_task_under_cgroup(&traced_cgroup, 0) == 1;
 }
 
 static __always_inline bool map_passes(struct bpf_map *map)
 {
 	__u32 id;
 
-	if (!by_map)
+	if (!filters.by_map)
 		return true;
 	id = BPF_CORE_READ(map, id);
 	return bpf_map_lookup_elem(&traced_maps, &id) != NULL;
@@ -125,11 +119,13 @@ static __always_inline void follow_fork(struct task_struct *parent, struct task_
 	__u32 visible, tgid = child->tgid;
 	__u64 start = child->start_time;
 
-	if (!by_tgid || parent->tgid == child->tgid)
+	if (!filters.by_tgid || parent->tgid == child->tgid)
 		return;
 	visible = visible_tgid(child);
 	bpf_map_delete_elem(&traced_tgids, &visible);
-	if (!by_descent || !is_traced(parent))
+	if (!filters.by_descent)
+		return;
+	if (!is_traced(parent))
 		bpf_map_delete_elem(&followed_tgids, &tgid);
 	else if (bpf_map_update_elem(&followed_tgids, &tgid, &start, BPF_ANY))
 		followed_no_more = true;

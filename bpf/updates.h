@@ -3,6 +3,7 @@
 #ifndef LAZYFAULT_UPDATES_H
 #define LAZYFAULT_UPDATES_H
 
+#include "process.h"
 #include "records.h"
 
 enum wait_kind { WAIT_NORMAL, WAIT_EXPEDITED, WAIT_KINDS };

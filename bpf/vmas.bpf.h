@@ -26,7 +26,6 @@ const volatile __u32 max_entries;	/* of vma_entries */
 const volatile __u32 bucket_mask;	/* buckets - 1, a power of two */
 const volatile __u32 page_shift = 12;
 const volatile __u32 ring_half;		/* bytes */
-const volatile bool filters;		/* any of those in process.bpf.h */
 
 /* Events that no row has. */
 struct fault_stats stats[STATS_CPUS];
@@ -518,9 +517,9 @@ static __always_inline bool remote_owner_passes(struct vm_area_struct *vma)
 {
 	struct task_struct *owner;
 
-	if (!by_tgid && !by_cgroup)
+	if (!filters.by_tgid && !filters.by_cgroup)
 		return true;
-	if (by_cgroup || !bpf_core_field_exists(vma->vm_mm->owner))
+	if (filters.by_cgroup || !bpf_core_field_exists(vma->vm_mm->owner))
 		return false;
 	owner = vma->vm_mm->owner;
 	return owner && tgid_passes(owner);
@@ -538,7 +537,7 @@ static __noinline __u32 consider(struct vm_area_struct *vma)
 	if (passes && map_passes(map_of_vma(vma)))
 		return make_entry(number_of(vma), own ? 0 : VMA_FORKED, 0);
 	/* a task can move into the cgroup later; all else stays as it is */
-	if (own && !by_cgroup)
+	if (own && !filters.by_cgroup)
 		insert_key(number_of(vma), ENTRY_FILTERED);
 	return ENTRY_FILTERED;
 }
@@ -563,7 +562,7 @@ static __always_inline __u32 index_of(struct vm_area_struct *vma)
 
 	if (entry)
 		return entry->mark;	/* the lower half */
-	return filters && is_left_out(vma) ? ENTRY_FILTERED : search(vma);
+	return filters.any && is_left_out(vma) ? ENTRY_FILTERED : search(vma);
 }
 
 /* The entry at index if it is this VMA's; else the event is counted as what it is. */

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "errors.h"
+#include "filters.h"
 #include "handlers.h"
 #include "options.h"
 #include "run.h"

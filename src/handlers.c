@@ -199,6 +199,8 @@ void handlers_find(struct handlers *handlers)
 			mappings[type].fd = -1;
 	}
 	handlers->probe_error = ask(handlers, mappings);
+	if (!handlers->own_tgid)
+		handlers->own_tgid = (uint32_t)getpid();
 	match_with_btf(handlers);
 	for (int type = 0; type < MODEL_TYPES; type++)
 		unmap_one(&mappings[type]);

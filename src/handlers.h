@@ -34,7 +34,7 @@ struct handlers {
 	struct type_handlers types[MODEL_TYPES];
 	uint32_t pid_ns_level;	/* of the tracer; 0: the initial PID namespace */
 	uint64_t pid_ns;	/* its address */
-	uint32_t own_tgid;	/* in the initial PID namespace */
+	uint32_t own_tgid;	/* in the initial PID namespace; if not known, as getpid() has it */
 	uint64_t own_start;	/* when this process began: ns, CLOCK_MONOTONIC; 0: not known */
 	int probe_error;	/* the kernel could not be asked: positive errno; 0: it could */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Selects and attaches programs, and fills their filters. */
+/* Selects and attaches programs. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include "errors.h"
 #include "kernel_btf.h"
 #include "programs.h"
-#include "targets.h"
 
 void program_gap_add(struct program_gaps *gaps, const char *what, const char *why)
 {
@@ -104,45 +103,4 @@ uint64_t program_misses(const struct bpf_program *program)
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &bytes))
 		return 0;
 	return info.recursion_misses;
-}
-
-static uint32_t at_least_one(size_t count)
-{
-	return count ? (uint32_t)count : 1;
-}
-
-void filters_make_room(const struct filter_maps *filters, const struct targets *targets)
-{
-	bpf_map__set_max_entries(filters->tgids, at_least_one(targets->pid_count));
-	bpf_map__set_max_entries(filters->maps, at_least_one(targets->map_count));
-	bpf_map__set_max_entries(filters->followed, targets->descend ? FOLLOWED_PROCESSES : 1);
-}
-
-void tell_of_too_many_processes(void)
-{
-	notice("more than %d processes at a time: what was started beyond that is not traced",
-	       FOLLOWED_PROCESSES);
-}
-
-int filters_fill(const struct filter_maps *filters, const struct targets *targets)
-{
-	const __u32 zero = 0;
-	const __u8 yes = 1;
-
-	for (size_t i = 0; i < targets->pid_count; i++) {
-		__u32 pid = (__u32)targets->pids[i];
-
-		if (bpf_map__update_elem(filters->tgids, &pid, sizeof(pid), &yes, sizeof(yes),
-					 BPF_ANY))
-			return -errno;
-	}
-	for (size_t i = 0; i < targets->map_count; i++)
-		if (bpf_map__update_elem(filters->maps, &targets->map_ids[i], sizeof(__u32), &yes,
-					 sizeof(yes), BPF_ANY))
-			return -errno;
-	if (targets->cgroup_fd >= 0 &&
-	    bpf_map__update_elem(filters->cgroup, &zero, sizeof(zero), &targets->cgroup_fd,
-				 sizeof(int), BPF_ANY))
-		return -errno;
-	return 0;
 }

@@ -10,10 +10,8 @@
 #include <stdint.h>
 
 struct bpf_link;
-struct bpf_map;
 struct bpf_program;
 struct ground;
-struct targets;
 
 /* A program that is not attached; the run goes on without it. */
 struct program_gap {
@@ -48,21 +46,5 @@ size_t programs_attach(const struct program_use *uses, size_t count,
 
 /* Runs of a program that the kernel skipped; 0 if it is not loaded. */
 uint64_t program_misses(const struct bpf_program *program);
-
-/* The maps of process.bpf.h. */
-struct filter_maps {
-	struct bpf_map *tgids, *followed, *maps, *cgroup;
-};
-
-/* So many descendants of a command are traced at a time. */
-#define FOLLOWED_PROCESSES 32768
-
-/* Says that more were started, and are not traced. */
-void tell_of_too_many_processes(void);
-
-/* Makes them, before they are loaded, as large as the targets need. */
-void filters_make_room(const struct filter_maps *filters, const struct targets *targets);
-/* Fills them with what the targets name. 0 or -errno. */
-int filters_fill(const struct filter_maps *filters, const struct targets *targets);
 
 #endif

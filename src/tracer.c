@@ -18,9 +18,9 @@
 #include "events.h"
 #include "faults.h"
 #include "faults.skel.h"
+#include "filters.h"
 #include "rcu.h"
 #include "records.h"
-#include "targets.h"
 #include "tracer.h"
 #include "vma_table.h"
 
@@ -141,7 +141,7 @@ static void set_up_events(struct faults_bpf *skeleton, const struct tracer_confi
 
 static enum fault_way way_of(const struct faults_bpf *skeleton, const struct plan *plan)
 {
-	const bool filtered = skeleton->rodata->filters, batched = skeleton->rodata->batches;
+	const bool filtered = skeleton->rodata->filters.any, batched = skeleton->rodata->batches;
 
 	if (skeleton->rodata->events || (filtered && batched))
 		return WAY_ANY;
@@ -152,19 +152,10 @@ static enum fault_way way_of(const struct faults_bpf *skeleton, const struct pla
 	return plan->timed ? WAY_EXACT : WAY_COUNTS;
 }
 
-static struct filter_maps filter_maps_of(const struct faults_bpf *skeleton)
-{
-	return (struct filter_maps){
-		skeleton->maps.traced_tgids, skeleton->maps.followed_tgids,
-		skeleton->maps.traced_maps, skeleton->maps.traced_cgroup,
-	};
-}
-
 static void set_constants(struct faults_bpf *skeleton, const struct tracer_config *config,
 			  const struct plan *plan)
 {
 	const struct handlers *handlers = config->handlers;
-	const struct filter_maps filters = filter_maps_of(skeleton);
 	uint32_t ring = config->ring_bytes ? config->ring_bytes : DEFAULT_RING_BYTES;
 	uint32_t buckets = config->max_vmas / 2;
 
@@ -177,16 +168,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 		skeleton->rodata->arena_vm_ops = handlers->types[TYPE_ARENA].vm_ops;
 	skeleton->rodata->exact = plan->exact;
 	skeleton->rodata->timed = plan->timed;
-	skeleton->rodata->by_tgid = config->targets->pid_count > 0;
-	skeleton->rodata->by_descent = config->targets->descend;
-	skeleton->rodata->by_cgroup = config->targets->cgroup_fd >= 0;
-	skeleton->rodata->by_map = config->targets->map_count > 0;
-	skeleton->rodata->filters = config->targets->pid_count > 0 ||
-				    config->targets->cgroup_fd >= 0 ||
-				    config->targets->map_count > 0;
-	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
-	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
-	skeleton->rodata->pid_ns = handlers->pid_ns;
+	skeleton->rodata->filters = filters_of(handlers, config->targets);
 	skeleton->rodata->own_start = handlers->own_start ? handlers->own_start : UINT64_MAX;
 	skeleton->rodata->max_entries = config->max_vmas;
 	skeleton->rodata->bucket_mask = buckets - 1;
@@ -203,7 +185,7 @@ static void set_constants(struct faults_bpf *skeleton, const struct tracer_confi
 	bpf_map__set_max_entries(skeleton->maps.free_entries, config->max_vmas);
 	bpf_map__set_max_entries(skeleton->maps.vma_keys, buckets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
-	filters_make_room(&filters, config->targets);
+	filters_make_room(skeleton->obj, config->targets);
 	set_up_events(skeleton, config);
 	skeleton->rodata->way = way_of(skeleton, plan);
 }
@@ -258,7 +240,7 @@ static size_t plan_uses(struct faults_bpf *skeleton, const struct handlers *hand
 	}
 	ADD(process_forked, NULL, "the PIDs of forked processes");
 	ADD(process_forked_twin, NULL, NULL);
-	if (skeleton->rodata->by_descent)
+	if (skeleton->rodata->filters.by_descent)
 		ADD(process_freed, NULL, NULL);
 	ADD(map_mmap_enter, NULL, "the time of mmap");
 	ADD(map_mmap_exit, NULL, "mmap calls");
@@ -432,8 +414,7 @@ static int load(struct tracer *tracer, const struct start *start, struct program
 
 static int fill_and_open(struct tracer *tracer, const struct start *start)
 {
-	const struct filter_maps filters = filter_maps_of(tracer->skeleton);
-	int error = filters_fill(&filters, start->config->targets);
+	int error = filters_fill(tracer->skeleton->obj, start->config->targets);
 
 	if (error)
 		return give_up(start, STEP_MAP, -error, "the filters");

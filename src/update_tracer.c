@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "errors.h"
-#include "handlers.h"
+#include "filters.h"
 #include "run.h"
-#include "targets.h"
 #include "update_table.h"
 #include "update_tracer.h"
 #include "updates.h"
@@ -58,30 +57,13 @@ struct update_tracer {
 
 /* ---- start ---- */
 
-static struct filter_maps filter_maps_of(const struct updates_bpf *skeleton)
-{
-	return (struct filter_maps){
-		skeleton->maps.traced_tgids, skeleton->maps.followed_tgids,
-		skeleton->maps.traced_maps, skeleton->maps.traced_cgroup,
-	};
-}
-
 static void set_constants(struct updates_bpf *skeleton, const struct update_tracer_config *config)
 {
 	uint32_t ring = config->ring_bytes ? config->ring_bytes : DEFAULT_RING_BYTES;
-	const struct handlers *handlers = config->handlers;
-	const struct targets *targets = config->targets;
-	const struct filter_maps filters = filter_maps_of(skeleton);
 
-	skeleton->rodata->by_tgid = targets->pid_count > 0;
-	skeleton->rodata->by_descent = targets->descend;
-	skeleton->rodata->by_cgroup = targets->cgroup_fd >= 0;
-	skeleton->rodata->by_map = targets->map_count > 0;
-	skeleton->rodata->own_tgid = handlers->own_tgid ? handlers->own_tgid : (uint32_t)getpid();
-	skeleton->rodata->pid_ns_level = handlers->pid_ns_level;
-	skeleton->rodata->pid_ns = handlers->pid_ns;
+	skeleton->rodata->filters = filters_of(config->handlers, config->targets);
 	skeleton->rodata->ring_half = ring / 2;
-	filters_make_room(&filters, targets);
+	filters_make_room(skeleton->obj, config->targets);
 	bpf_map__set_max_entries(skeleton->maps.records, ring);
 }
 
@@ -129,7 +111,7 @@ static size_t plan_uses(struct updates_bpf *skeleton, struct program_use *uses, 
 	ADD(expedited_exit_2, NULL);
 	ADD(process_forked, "processes that a traced one starts");
 	ADD(process_forked_twin, NULL);
-	if (skeleton->rodata->by_descent)
+	if (skeleton->rodata->filters.by_descent)
 		ADD(process_freed, NULL);
 	ADD(operation_enter, OPERATIONS_TIME);
 	ADD(operation_enter_2, NULL);
@@ -231,8 +213,7 @@ static int load_what_can_be(struct update_tracer *tracer, struct start *start)
 
 static int fill_and_open(struct update_tracer *tracer, const struct start *start)
 {
-	const struct filter_maps filters = filter_maps_of(tracer->skeleton);
-	int error = filters_fill(&filters, start->config->targets);
+	int error = filters_fill(tracer->skeleton->obj, start->config->targets);
 
 	if (error)
 		return give_up(start, STEP_MAP, -error, "the filters");
