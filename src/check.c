@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "handlers.h"
+#include "kernel_btf.h"
 #include "options.h"
 #include "output.h"
 #include "rcu.h"
@@ -77,16 +78,16 @@ static void look_at_ground(struct findings *findings)
 static void describe_type(struct findings *findings, const struct type_mode *mode,
 			  const struct type_handlers *type)
 {
-	bool ok = mode->mode != MODE_UNKNOWN;
+	bool ok = mode->mode != MODE_UNKNOWN, in_btf = kernel_function(type->fault.name);
 
 	if (mode->reason)
 		found(findings, mode->type, ok, "%s: %s", map_mode_name(mode->mode), mode->reason);
 	else if (!mode->fault)
 		found(findings, mode->type, ok, "%s", map_mode_name(mode->mode));
 	else
-		found(findings, mode->type, type->fault.in_btf, "%s: fault %s%s, map_pages %s",
+		found(findings, mode->type, in_btf, "%s: fault %s%s, map_pages %s",
 		      map_mode_name(mode->mode), mode->fault,
-		      type->fault.in_btf ? "" : " (not in BTF: cannot be hooked)",
+		      in_btf ? "" : " (not in BTF: cannot be hooked)",
 		      mode->map_pages ? mode->map_pages : "none");
 }
 
@@ -229,6 +230,7 @@ int command_check(const struct options *options)
 	handlers_describe(&handlers, modes);
 	for (int i = 0; i < MODEL_TYPES; i++)
 		describe_type(&findings, &modes[i], &handlers.types[i]);
+	kernel_btf_forget();
 	look_at_tracing(&findings, &handlers, options);
 	look_at_updates(&findings, &handlers);
 	if (options->json)

@@ -216,6 +216,7 @@ static __u32 function_to_trace(void)
 
 	for (size_t i = 0; !id && i < sizeof(functions) / sizeof(functions[0]); i++)
 		id = kernel_function(functions[i]);
+	kernel_btf_forget();
 	return id;
 }
 
@@ -319,11 +320,11 @@ static const struct cause causes[] = {
 	  "host." },
 
 	/* The helper that reads kernel memory is hidden then: that is EINVAL too. */
-	{ AT_PROGRAM | AT(STEP_ITERATE), { EPERM, EACCES, EINVAL }, is_confidential,
+	{ AT_PROGRAM, { EPERM, EACCES, EINVAL }, is_confidential,
 	  "The kernel is locked down in confidentiality mode, in which no BPF program may read "
 	  "kernel memory. Boot it without lockdown=confidentiality; lockdown=integrity does no "
 	  "harm." },
-	{ AT_PROGRAM | AT(STEP_BTF) | AT(STEP_ITERATE), { 0 }, lacks_btf,
+	{ AT_PROGRAM, { 0 }, lacks_btf,
 	  "This kernel has no type information (BTF) in /sys/kernel/btf/vmlinux, by which "
 	  "programs find the functions that they trace. Use a kernel that was built with "
 	  "CONFIG_DEBUG_INFO_BTF." },
@@ -369,7 +370,7 @@ static const struct cause causes[] = {
 	  "(CONFIG_BPF_JIT, CONFIG_BPF_EVENTS), or a seccomp filter hides it. Use a kernel that "
 	  "has it; 'lazyfault check' tries each part by itself." },
 
-	{ AT_PROGRAM | AT(STEP_BTF), { ENOENT, ESRCH }, NULL,
+	{ AT_PROGRAM, { ENOENT, ESRCH }, NULL,
 	  "The function is not in the type information (BTF) of this kernel: the kernel does "
 	  "not have it, or the compiler renamed or inlined it. What depends on it cannot be "
 	  "traced here; 'lazyfault check' lists what can." },
@@ -386,7 +387,7 @@ static const struct cause causes[] = {
 	{ AT(STEP_MAP), { EINVAL, E2BIG }, NULL,
 	  "The kernel does not know this kind of map, or not with these flags or this size. Use "
 	  "a newer kernel, or a smaller --max-vmas." },
-	{ AT_PROGRAM | AT(STEP_ITERATE), { EINVAL, EACCES }, NULL,
+	{ AT_PROGRAM, { EINVAL, EACCES }, NULL,
 	  "The kernel's verifier does not accept the program, or the kernel is too old for it; "
 	  "{log}." },
 	{ AT_ANY, { EMFILE, ENFILE }, NULL,
@@ -425,13 +426,11 @@ static const struct cause *find_cause(const struct ground *ground, enum failed_s
 
 /* What was being done to `what`. */
 static const char *const step_words[] = {
-	[STEP_BTF] = "read type information of",
 	[STEP_OPEN] = "prepare",
 	[STEP_LOAD] = "load",
 	[STEP_ATTACH] = "attach",
 	[STEP_RING] = "set up",
 	[STEP_MAP] = "use",
-	[STEP_ITERATE] = "iterate with",
 };
 
 static const char *missing_capabilities(const struct ground *ground)

@@ -36,7 +36,7 @@ void ground_look_under(struct ground *ground, const char *root);
  */
 void ground_try_programs(struct ground *ground);
 
-enum failed_step { STEP_BTF, STEP_OPEN, STEP_LOAD, STEP_ATTACH, STEP_RING, STEP_MAP, STEP_ITERATE };
+enum failed_step { STEP_OPEN, STEP_LOAD, STEP_ATTACH, STEP_RING, STEP_MAP };
 
 /*
  * One paragraph: cause and remedy of `error` (a positive errno) at `step`;

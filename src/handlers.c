@@ -163,28 +163,26 @@ out:
 	return error;
 }
 
-static void look_in_btf(struct handler *handler, const char *known)
+/* Kernels without symbols tell that there is a handler, but not its name. */
+static void guess(struct handler *handler, enum map_mode mode, const char *known)
 {
-	if (!handler->name[0] && known && kernel_function(known))
+	if ((mode == MODE_UNKNOWN || handler->present) && !handler->name[0] && known &&
+	    kernel_function(known))
 		snprintf(handler->name, sizeof(handler->name), "%s", known);
-	handler->in_btf = handler->name[0] && kernel_function(handler->name);
 }
 
-static void match_with_btf(struct handlers *handlers)
+/* Names that the kernel did not tell, if it has functions of the usual ones. */
+static void guess_names(struct handlers *handlers)
 {
 	for (int i = 0; i < MODEL_TYPES; i++) {
 		struct type_handlers *type = &handlers->types[i];
-		bool guess = !type->asked;	/* take the known names for granted */
+		enum map_mode mode = handlers_mode(type);
 
-		if (guess || type->fault.present)
-			look_in_btf(&type->fault, known_names[i].fault);
-		if (type->map_pages.present)
-			look_in_btf(&type->map_pages, NULL);
-		if (guess || type->open.present)
-			look_in_btf(&type->open, known_names[i].open);
-		if (guess || type->close.present)
-			look_in_btf(&type->close, known_names[i].close);
+		guess(&type->fault, mode, known_names[i].fault);
+		guess(&type->open, mode, known_names[i].open);
+		guess(&type->close, mode, known_names[i].close);
 	}
+	kernel_btf_forget();
 }
 
 void handlers_find(struct handlers *handlers)
@@ -201,7 +199,7 @@ void handlers_find(struct handlers *handlers)
 	handlers->probe_error = ask(handlers, mappings);
 	if (!handlers->own_tgid)
 		handlers->own_tgid = (uint32_t)getpid();
-	match_with_btf(handlers);
+	guess_names(handlers);
 	for (int type = 0; type < MODEL_TYPES; type++)
 		unmap_one(&mappings[type]);
 }

@@ -19,7 +19,6 @@ enum type_index { TYPE_ARRAY, TYPE_ARENA, TYPE_RINGBUF };
 struct handler {
 	bool present;		/* the pointer is not NULL */
 	char name[SYMBOL_BYTES];/* "" while no name is known */
-	bool in_btf;		/* so a program can be attached to it */
 };
 
 struct type_handlers {

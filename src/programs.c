@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "errors.h"
-#include "kernel_btf.h"
 #include "programs.h"
 
 void program_gap_add(struct program_gaps *gaps, const char *what, const char *why)
@@ -39,7 +38,15 @@ static const char *target_of(const struct program_use *use)
 	return slash ? slash + 1 : NULL;
 }
 
-size_t programs_keep_present(struct program_use *uses, size_t count, struct program_gaps *gaps)
+/* libbpf reads the kernel's BTF for it, and has it at hand until the object is loaded. */
+static bool finds_target(const struct program_use *use)
+{
+	const char *function = target_of(use);
+
+	return function && !bpf_program__set_attach_target(use->program, 0, function);
+}
+
+size_t programs_select(struct program_use *uses, size_t count, struct program_gaps *gaps)
 {
 	size_t kept = 0;
 	char why[160];
@@ -47,47 +54,35 @@ size_t programs_keep_present(struct program_use *uses, size_t count, struct prog
 	for (size_t i = 0; i < count; i++) {
 		const char *function = target_of(&uses[i]);
 
-		if (needs_function(&uses[i]) && (!function || !kernel_function(function))) {
+		if (needs_function(&uses[i]) && !finds_target(&uses[i])) {
 			snprintf(why, sizeof(why), "this kernel's BTF has no function %s",
 				 function ? function : "of the name its mappings use");
 			program_gap_add(gaps, uses[i].what, why);
 			continue;
 		}
+		bpf_program__set_autoload(uses[i].program, true);
 		uses[kept++] = uses[i];
 	}
-	kernel_btf_forget();
 	return kept;
 }
 
-int programs_select(const struct program_use *uses, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int error;
-
-		bpf_program__set_autoload(uses[i].program, true);
-		if (!uses[i].function)
-			continue;
-		error = bpf_program__set_attach_target(uses[i].program, 0, uses[i].function);
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
-size_t programs_attach(const struct program_use *uses, size_t count,
-		       const struct ground *ground, struct program_gaps *gaps)
+size_t programs_attach(const struct program_use *uses, size_t count, struct ground *ground,
+		       struct program_gaps *gaps)
 {
 	size_t attached = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		char why[sizeof(gaps->items[0].why)];
+		int error;
 
 		*uses[i].link = bpf_program__attach(uses[i].program);
 		if (*uses[i].link) {
 			attached++;
 			continue;
 		}
-		explain_failure(ground, STEP_ATTACH, errno, bpf_program__name(uses[i].program),
+		error = errno;
+		ground_try_programs(ground);
+		explain_failure(ground, STEP_ATTACH, error, bpf_program__name(uses[i].program),
 				why, sizeof(why));
 		program_gap_add(gaps, uses[i].what, why);
 	}

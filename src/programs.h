@@ -36,13 +36,14 @@ struct program_use {
 	const char *what;	/* what is missing without it; NULL: another has it, too */
 };
 
-/* Keeps those whose target functions this kernel's BTF has; returns how many. */
-size_t programs_keep_present(struct program_use *uses, size_t count, struct program_gaps *gaps);
-/* Has them loaded, and sets their targets. 0 or -errno. */
-int programs_select(const struct program_use *uses, size_t count);
+/*
+ * Keeps those whose target functions this kernel's BTF has, and has them loaded
+ * with their object; the others are gaps. Returns how many are kept.
+ */
+size_t programs_select(struct program_use *uses, size_t count, struct program_gaps *gaps);
 /* Attaches them in order; those refused are gaps. Returns how many are attached. */
-size_t programs_attach(const struct program_use *uses, size_t count,
-		       const struct ground *ground, struct program_gaps *gaps);
+size_t programs_attach(const struct program_use *uses, size_t count, struct ground *ground,
+		       struct program_gaps *gaps);
 
 /* Runs of a program that the kernel skipped; 0 if it is not loaded. */
 uint64_t program_misses(const struct bpf_program *program);

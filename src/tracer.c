@@ -61,7 +61,7 @@ static bool is_lazy(const struct handlers *handlers, enum type_index type)
 	enum map_mode mode = handlers_mode(&handlers->types[type]);
 
 	return mode == MODE_LAZY || mode == MODE_LAZY_AROUND ||
-	       (mode == MODE_UNKNOWN && handlers->types[type].fault.in_btf);
+	       (mode == MODE_UNKNOWN && handlers->types[type].fault.name[0]);
 }
 
 static bool any_lazy(const struct handlers *handlers)
@@ -205,7 +205,7 @@ static size_t add(struct program_use *uses, size_t count, struct bpf_program *pr
 
 static const char *target_of(const struct handler *handler)
 {
-	return handler->in_btf ? handler->name : NULL;
+	return handler->name[0] ? handler->name : NULL;
 }
 
 /*
@@ -385,17 +385,17 @@ struct start {
 	size_t message_bytes;
 };
 
-static int give_up(const struct start *start, enum failed_step step, int error, const char *what)
+static int give_up(struct start *start, enum failed_step step, int error, const char *what)
 {
+	ground_try_programs(&start->ground);
 	explain_failure(&start->ground, step, error, what, start->message, start->message_bytes);
 	return -error;
 }
 
-static int load(struct tracer *tracer, const struct start *start, struct program_use *uses,
+static int load(struct tracer *tracer, struct start *start, struct program_use *uses,
 		size_t *count)
 {
 	struct faults_bpf *skeleton = faults_bpf__open();
-	int error;
 
 	tracer->gaps.count = 0;
 	tracer->skeleton = skeleton;
@@ -403,16 +403,13 @@ static int load(struct tracer *tracer, const struct start *start, struct program
 		return give_up(start, STEP_OPEN, errno, "the fault programs");
 	set_constants(skeleton, start->config, &start->plan);
 	*count = plan_uses(skeleton, start->config->handlers, &start->plan, uses);
-	*count = programs_keep_present(uses, *count, &tracer->gaps);
-	error = programs_select(uses, *count);
-	if (error)
-		return give_up(start, STEP_BTF, -error, "the fault programs");
+	*count = programs_select(uses, *count, &tracer->gaps);
 	if (faults_bpf__load(skeleton))
 		return give_up(start, STEP_LOAD, errno, "the fault programs");
 	return 0;
 }
 
-static int fill_and_open(struct tracer *tracer, const struct start *start)
+static int fill_and_open(struct tracer *tracer, struct start *start)
 {
 	int error = filters_fill(tracer->skeleton->obj, start->config->targets);
 
@@ -550,7 +547,6 @@ struct tracer *tracer_start(const struct tracer_config *config, char *message,
 		return NULL;
 	}
 	ground_look(&start.ground);
-	ground_try_programs(&start.ground);
 	lower_on_rt(&start);
 	if (!start_best(tracer, &start)) {
 		tracer_free(tracer);

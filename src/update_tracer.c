@@ -172,8 +172,9 @@ struct start {
 	size_t message_bytes;
 };
 
-static int give_up(const struct start *start, enum failed_step step, int error, const char *what)
+static int give_up(struct start *start, enum failed_step step, int error, const char *what)
 {
+	ground_try_programs(&start->ground);
 	explain_failure(&start->ground, step, error, what, start->message, start->message_bytes);
 	return -error;
 }
@@ -182,18 +183,14 @@ static int give_up(const struct start *start, enum failed_step step, int error, 
 static int load(struct update_tracer *tracer, struct start *start, bool begun)
 {
 	struct updates_bpf *skeleton = updates_bpf__open();
-	int error;
 
 	tracer->skeleton = skeleton;
 	tracer->gaps.count = 0;
 	if (!skeleton)
 		return give_up(start, STEP_OPEN, errno, "the update programs");
 	set_constants(skeleton, start->config);
-	start->count = programs_keep_present(start->uses, plan_uses(skeleton, start->uses, begun),
-					     &tracer->gaps);
-	error = programs_select(start->uses, start->count);
-	if (error)
-		return give_up(start, STEP_BTF, -error, "the update programs");
+	start->count = programs_select(start->uses, plan_uses(skeleton, start->uses, begun),
+				       &tracer->gaps);
 	if (updates_bpf__load(skeleton))
 		return give_up(start, STEP_LOAD, errno, "the update programs");
 	return 0;
@@ -211,7 +208,7 @@ static int load_what_can_be(struct update_tracer *tracer, struct start *start)
 	return load(tracer, start, false);
 }
 
-static int fill_and_open(struct update_tracer *tracer, const struct start *start)
+static int fill_and_open(struct update_tracer *tracer, struct start *start)
 {
 	int error = filters_fill(tracer->skeleton->obj, start->config->targets);
 
@@ -397,7 +394,6 @@ static struct misses misses_now(const struct updates_bpf *skeleton)
 static bool attach(struct update_tracer *tracer, struct start *start)
 {
 	ground_look(&start->ground);
-	ground_try_programs(&start->ground);
 	if (load_what_can_be(tracer, start) || fill_and_open(tracer, start))
 		return false;
 	programs_attach(start->uses, start->count, &start->ground, &tracer->gaps);
