@@ -84,8 +84,8 @@ int child_wait(struct child *child)
 
 void child_abandon(struct child *child)
 {
-	if (child->go >= 0)
-		close(child->go);
+	close(child->go);
+	close(child->failure);
 	if (child->pid > 0)
 		child_wait(child);
 }

@@ -7,7 +7,7 @@
 
 struct child {
 	pid_t pid;
-	int pidfd;
+	int pidfd;		/* readable when it has ended; whoever has the child closes it */
 	int go;			/* closing it unwritten ends the child */
 	int failure;		/* the child's errno comes here if it cannot be run */
 };

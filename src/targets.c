@@ -171,6 +171,8 @@ void targets_free(struct targets *targets)
 {
 	if (targets->child_waits)
 		child_abandon(&targets->child);
+	if (targets->child.pidfd >= 0)
+		close(targets->child.pidfd);
 	for (size_t i = 0; i < targets->pidfd_count; i++)
 		close(targets->pidfds[i]);
 	free(targets->pidfds);

@@ -27,7 +27,7 @@ struct targets {
 };
 
 /* For targets that were not found yet: they can be freed. */
-#define TARGETS_NONE { .cgroup_fd = -1 }
+#define TARGETS_NONE { .cgroup_fd = -1, .child.pidfd = -1 }
 
 /*
  * Finds what the options name; a command is made, and waits. 0, or -errno with

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,8 +103,19 @@ static void test_command_waits_until_it_is_let_go(void **state)
 	targets_free(&targets);
 }
 
+/* The lowest number that no open file has. */
+static int next_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
 static void test_command_of_a_run_that_failed_never_runs(void **state)
 {
+	const int unused = next_fd();
 	char *argv[] = { "/nonexistent/program", NULL };
 	const struct options options = { .argv = argv };
 	struct targets targets = TARGETS_NONE;
@@ -112,12 +124,14 @@ static void test_command_of_a_run_that_failed_never_runs(void **state)
 	(void)state;
 	assert_int_equal(targets_find(&targets, &options, message, sizeof(message)), 0);
 	targets_free(&targets);
+	assert_int_equal(next_fd(), unused);
 	/* and one that is not there is told by errno */
 	targets = (struct targets)TARGETS_NONE;
 	assert_int_equal(targets_find(&targets, &options, message, sizeof(message)), 0);
 	assert_true(targets_release(&targets) < 0);
 	assert_int_equal(child_wait(&targets.child), 127);
 	targets_free(&targets);
+	assert_int_equal(next_fd(), unused);
 }
 
 int main(void)
