@@ -219,6 +219,14 @@ check-around:
 	$(Q)tools/kernel/build
 	$(Q)$(CHECK_KERNELS) fault-around -- $(AROUND_TESTS)
 
+## make check-lockdep  lazyfault under a storm on a kernel with lockdep, which is built for it
+.PHONY: check-lockdep
+check-lockdep:
+	$(Q)tools/setup build check vm kernel
+	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
+	$(Q)image=$$(tools/kernel/build --debug) && \
+		KERNEL=$$image $(PROVE) $(PROVE_FLAGS) --exec tools/vm/run-test tests/lockdep/storm.t
+
 ## make check-vm       the tests of what fetches kernels, boots guests and installs packages
 .PHONY: check-vm
 check-vm:
