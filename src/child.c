@@ -62,11 +62,10 @@ int child_release(struct child *child)
 	int error = 0;
 
 	if (write(child->go, "g", 1) != 1)
-		return -errno;
+		error = errno;
 	close(child->go);
-	child->go = -1;
 	/* end of file: the exec has closed it */
-	if (read(child->failure, &error, sizeof(error)) != sizeof(error))
+	if (!error && read(child->failure, &error, sizeof(error)) != sizeof(error))
 		error = 0;
 	close(child->failure);
 	return -error;

@@ -6,11 +6,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
+#include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "options.h"
@@ -103,19 +106,21 @@ static void test_command_waits_until_it_is_let_go(void **state)
 	targets_free(&targets);
 }
 
-/* The lowest number that no open file has. */
-static int next_fd(void)
+static int open_files(void)
 {
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	DIR *directory = opendir("/proc/self/fd");
+	int count = 0;
 
-	assert_true(fd >= 0);
-	close(fd);
-	return fd;
+	assert_non_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
 }
 
 static void test_command_of_a_run_that_failed_never_runs(void **state)
 {
-	const int unused = next_fd();
+	const int open_before = open_files();
 	char *argv[] = { "/nonexistent/program", NULL };
 	const struct options options = { .argv = argv };
 	struct targets targets = TARGETS_NONE;
@@ -124,14 +129,34 @@ static void test_command_of_a_run_that_failed_never_runs(void **state)
 	(void)state;
 	assert_int_equal(targets_find(&targets, &options, message, sizeof(message)), 0);
 	targets_free(&targets);
-	assert_int_equal(next_fd(), unused);
+	assert_int_equal(open_files(), open_before);
 	/* and one that is not there is told by errno */
 	targets = (struct targets)TARGETS_NONE;
 	assert_int_equal(targets_find(&targets, &options, message, sizeof(message)), 0);
 	assert_true(targets_release(&targets) < 0);
 	assert_int_equal(child_wait(&targets.child), 127);
 	targets_free(&targets);
-	assert_int_equal(next_fd(), unused);
+	assert_int_equal(open_files(), open_before);
+}
+
+static void test_command_that_was_killed_before_it_ran(void **state)
+{
+	const int open_before = open_files();
+	char *argv[] = { "true", NULL };
+	const struct options options = { .argv = argv };
+	struct targets targets = TARGETS_NONE;
+	char message[256] = "";
+	siginfo_t end;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(targets_find(&targets, &options, message, sizeof(message)), 0);
+	assert_int_equal(kill(targets.child.pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, targets.child.pid, &end, WEXITED | WNOWAIT), 0);
+	assert_int_equal(targets_release(&targets), -EPIPE);
+	assert_int_equal(child_wait(&targets.child), 128 + SIGKILL);
+	targets_free(&targets);
+	assert_int_equal(open_files(), open_before);
 }
 
 int main(void)
@@ -142,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_thread_names_its_process),
 		cmocka_unit_test(test_command_waits_until_it_is_let_go),
 		cmocka_unit_test(test_command_of_a_run_that_failed_never_runs),
+		cmocka_unit_test(test_command_that_was_killed_before_it_ran),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
