@@ -26,7 +26,7 @@ whole="($invariants)"' and (map(select(.type == "vma" and .span == "total")) as 
 workload --repeat --threads 2 --pages 4096 >/dev/null 2>&1 &
 storm=$!
 exactly "before" --pages 512 --threads 4
-dmesg >"$work/log"
+mark_log
 objects=$(bpf_objects)
 broken=0
 seen=0
@@ -44,8 +44,7 @@ if array_is_lazy; then
 	is "$((seen > rounds / 2))" 1 "$rounds times attached and detached: under faults indeed"
 fi
 is "$(bpf_objects)" "$objects" "after that nothing stays attached"
-dmesg | tail -n +$(($(wc -l <"$work/log") + 1)) >"$work/said"
-unlike "$(cat "$work/said")" "WARN\|BUG\|Oops\|rcu:.*stall\|possible.*deadlock\|leak" "the kernel's log is clean"
+log_is_clean "the kernel's log is clean"
 
 # medians: now and then the host of a guest is away for long
 median() {

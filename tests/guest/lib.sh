@@ -53,6 +53,15 @@ unlike() { # unlike TEXT PATTERN DESCRIPTION
 	fi
 }
 
+mark_log() {
+	dmesg >"$work/log"
+}
+
+log_is_clean() { # log_is_clean DESCRIPTION: since mark_log
+	dmesg | tail -n +$(($(wc -l <"$work/log") + 1)) >"$work/said"
+	unlike "$(cat "$work/said")" "WARN\|BUG\|Oops\|INFO: \|rcu:.*stall\|possible.*lock\|leak" "$1"
+}
+
 finish() {
 	rm -rf "$work"
 	echo "1..$tests"
