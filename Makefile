@@ -224,8 +224,8 @@ check-around:
 check-lockdep:
 	$(Q)tools/setup build check vm kernel
 	$(Q)$(MAKE) $(BUILD)/lazyfault $(GUEST_PROGRAMS)
-	$(Q)image=$$(tools/kernel/build --debug) && \
-		KERNEL=$$image $(PROVE) $(PROVE_FLAGS) --exec tools/vm/run-test tests/lockdep/storm.t
+	$(Q)tools/kernel/build --debug
+	$(Q)$(CHECK_KERNELS) fault-around-debug -- $(wildcard tests/lockdep/*.t)
 
 ## make check-vm       the tests of what fetches kernels, boots guests and installs packages
 .PHONY: check-vm

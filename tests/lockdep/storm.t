@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every CPU faults while lazyfault attaches, counts and detaches, on a kernel with
-# lockdep and CONFIG_DEBUG_VM, which has nothing to say of it. To be run on
-# fault-around-debug (make check-lockdep).
-# vm: smp=4 memory=2048 timeout=1500
+# lockdep and CONFIG_DEBUG_VM, which has nothing to say of it.
+# vm: kernel=fault-around-debug smp=4 memory=2048 timeout=1500
 . ./lib.sh
 
 # debug_locks: lockdep puts itself out of action at its first report
@@ -11,12 +10,12 @@ watches() {
 }
 no_splat() {
 	is "$(watches)" 1 "$1: lockdep still watches"
-	dmesg | tail -n +$((said + 1)) >"$work/said"
-	unlike "$(cat "$work/said")" "WARN\|BUG\|Oops\|INFO: \|rcu:.*stall\|possible.*lock" \
-		"$1: the kernel's log is clean"
+	log_is_clean "$1: the kernel's log is clean"
 }
-# storm OPTION...: a run of all CPUs, and one that ends as soon as it has begun
+# storm DESCRIPTION [OPTION]: a run of all CPUs, and one that ends as soon as it has begun
 storm() {
+	description=$1
+	shift
 	lazyfault -q -j -o "$work/run.jsonl" "$@" -- workload --pages 4096 --threads 8 \
 		--share same --access mixed:4 >/dev/null 2>"$work/err"
 	is $? 0 "$description: status 0"
@@ -26,15 +25,14 @@ storm() {
 	no_splat "$description"
 }
 
-said=$(dmesg | wc -l)
+mark_log
 is "$(watches)" 1 "lockdep watches"
 workload --repeat --threads 4 --pages 4096 >/dev/null 2>&1 &
 beside=$!
 for bytes in 65536 4096; do
 	echo $bytes >/sys/kernel/debug/fault_around_bytes
-	for option in --max-vmas=16384 --light --no-time --events; do
-		description="fault_around_bytes $bytes, $option"
-		storm $option
+	for option in "" --light --no-time --events; do
+		storm "fault_around_bytes $bytes${option:+, $option}" $option
 	done
 done
 kill $beside

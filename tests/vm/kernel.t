@@ -92,6 +92,9 @@ is "a path is passed through" "$(< "$scratch/out")" "$scratch/own"
 try "$kernel" fault-around
 is "the kernel that is built here and is not there fails" "$status" 1
 has "and it is said how to build it" "$scratch/err" 'tools/kernel/build'
+try "$kernel" fault-around-debug
+is "so does the one with lockdep" "$status" 1
+has "and it is said how to build that" "$scratch/err" 'tools/kernel/build --debug'
 
 try "$kernel" 7.3
 is "a suite that the mirror lacks fails" "$status" 1
